@@ -25,6 +25,7 @@ set(WEIR_PUBLIC_flow flow)
 set(WEIR_PUBLIC_metrics metrics)
 set(WEIR_PUBLIC_producer client)
 set(WEIR_PUBLIC_consumer client)
+set(WEIR_PUBLIC_record client)
 
 # Libraries that only one folder may see.
 set(WEIR_ONLY_asio runtime)
