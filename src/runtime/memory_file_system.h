@@ -24,7 +24,7 @@ class MemoryFileSystem final : public FileSystem {
   Result<void> rename(const Path& from, const Path& to) override;
   Result<void> remove(const Path& path) override;
   Result<std::vector<DirectoryEntry>> list(const Path& directory) override;
-  Result<void> make_directories(const Path& directory) override;
+  Result<void> make_directory(const Path& directory) override;
   Result<void> sync_directory(const Path& directory) override;
   Result<std::unique_ptr<FileLock>> lock(const Path& path) override;
   Result<std::uint64_t> free_space(const Path& path) override;

@@ -1,0 +1,149 @@
+// One partition on disk in Apache Kafka's layout: segments of record batches with their indexes, append, read, recover,
+// retain.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "runtime/file.h"
+#include "storage/disk_work.h"
+#include "storage/producer_state.h"
+#include "weir/types.h"
+
+namespace weir::storage {
+
+class FileCache;
+class Segment;
+
+/// A topic's settings as its partitions use them, with Kafka's defaults.
+struct LogOptions {
+  Bytes segment_bytes = kGiB;                                        ///< log.segment.bytes
+  Duration segment_age = std::chrono::hours(168);                    ///< log.roll.ms
+  Bytes index_interval = 4 * kKiB;                                   ///< log.index.interval.bytes
+  Bytes index_bytes = 10 * kMiB;                                     ///< log.index.size.max.bytes
+  std::optional<Duration> retention_time = std::chrono::hours(168);  ///< log.retention.ms; none: for ever
+  std::optional<Bytes> retention_bytes;                              ///< log.retention.bytes
+  Duration producer_expiry = std::chrono::hours(24);                 ///< producer.id.expiration.ms
+  Bytes checkpoint_bytes = 64 * kMiB;  ///< A recovery point is due after this many synced bytes.
+};
+
+struct AppendRequest {
+  /// One or more whole batches (v2) that have been validated. They are stored as they are, but for base offset, leader
+  /// epoch and, with `log_append_ms`, timestamp type, maxTimestamp and CRC.
+  ByteView batches;
+  std::int32_t leader_epoch = 0;
+  /// LogAppendTime: the Unix milliseconds to stamp; none: CreateTime, the batches keep theirs.
+  std::optional<std::int64_t> log_append_ms;
+};
+
+struct Appended {
+  /// Anything but kOk: nothing was written; of a duplicate the offsets are the original's.
+  SequenceCheck check = SequenceCheck::kOk;
+  Offset base_offset = kNoOffset;
+  Offset last_offset = kNoOffset;
+  /// The stamp given, the original's for a duplicate; -1 with CreateTime.
+  std::int64_t log_append_ms = -1;
+};
+
+/// Whole batches, still in their files. The first one may begin before the offset asked for.
+struct Slice {
+  Payload payload;
+  /// Where to go on: the first offset not in the payload.
+  Offset next = kNoOffset;
+};
+
+struct TimestampHit {
+  Offset offset = kNoOffset;
+  std::int64_t timestamp = -1;
+};
+
+/// What opening a log had to do.
+struct RecoveryReport {
+  std::size_t segments_scanned = 0;
+  std::uint64_t bytes_scanned = 0;
+  std::uint64_t bytes_cut = 0;
+  std::size_t indexes_rebuilt = 0;
+};
+
+/// One fdatasync of a log, prepared by its owner, done by another thread, and reported back.
+struct SyncPoint {
+  DiskWork work;
+  Offset end = kNoOffset;   ///< Durable up to here, exclusive, when the work succeeds.
+  bool checkpoint = false;  ///< A recovery point is due once it has.
+  std::uint64_t bytes = 0;
+};
+
+/// Owned by one loop (the broker's core); every call there. It writes to the page cache and never waits for the disk
+/// itself: syncing and unlinking are DiskWork for other threads. Made by LogDirectory.
+///
+/// Offsets below durable_offset() survive a power cut. After a failed sync the log is read-only, and only that part of
+/// it is shown, until the next start.
+class Log {
+ public:
+  ~Log();
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  /// The oldest offset kept; the offset of the next append; the first offset that a power cut may take.
+  Offset start_offset() const;
+  Offset end_offset() const { return end_; }
+  Offset durable_offset() const { return durable_; }
+  std::uint64_t size() const;
+  std::size_t segments() const { return segments_.size(); }
+  bool read_only() const { return read_only_; }
+  const runtime::Path& directory() const { return directory_; }
+  const RecoveryReport& recovery() const { return recovery_; }
+  const ProducerState& producers() const { return producers_; }
+
+  /// Checks sequences and appends all or nothing, rolling when due. kNoSpace, kIo: the log is as it was, try later;
+  /// kClosed: read-only.
+  Result<Appended> append(const AppendRequest& request, WallTime now);
+
+  /// Whole batches from the one that holds `from`, at most `max_bytes` of them, but always the first one when
+  /// `whole_first`. Nothing at or above `up_to` (high watermark, last stable offset). Empty when there is nothing yet;
+  /// kNotFound when `from` is not between start and end.
+  Result<Slice> read(Offset from, Bytes max_bytes, Offset up_to, bool whole_first = true);
+
+  /// The first record with a timestamp at or after `unix_ms`; none when all are older.
+  Result<std::optional<TimestampHit>> find_timestamp(std::int64_t unix_ms);
+  /// The record with the largest timestamp; none when the log is empty.
+  Result<std::optional<TimestampHit>> find_max_timestamp();
+
+  /// True when something is not yet on disk.
+  bool needs_sync() const;
+  /// Takes all that is written so far. Points of one log are reported in the order they were prepared.
+  SyncPoint prepare_sync();
+  void synced(const SyncPoint& point, const Result<void>& outcome);
+
+  /// Where the next start must scan from; every offset below is durable and indexed.
+  Offset recovery_point() const { return recovery_point_; }
+
+  /// Takes segments out of the log that time or size have passed; the work unlinks them. Never what is not durable.
+  DiskWork retain(WallTime now);
+  /// Takes out the whole segments below `offset`.
+  DiskWork drop_before(Offset offset);
+
+  void set_options(const LogOptions& options) { options_ = options; }
+  const LogOptions& options() const { return options_; }
+
+ private:
+  friend class LogDirectory;
+  friend class LogRecovery;
+  Log(FileCache& cache, runtime::Path directory, const LogOptions& options);
+
+  FileCache& cache_;
+  runtime::Path directory_;
+  LogOptions options_;
+  std::vector<std::unique_ptr<Segment>> segments_;  // by base offset; the last one is written to; never empty once open
+  ProducerState producers_;
+  Offset end_{0};
+  Offset durable_{0};
+  Offset recovery_point_{0};
+  bool read_only_ = false;
+  RecoveryReport recovery_;
+};
+
+}  // namespace weir::storage

@@ -1,0 +1,61 @@
+// The data directory: its lock, its partitions, and the recovery points they start from.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/log.h"
+
+namespace weir::storage {
+
+/// Owned by the loop that owns the logs. Outlives them.
+class LogDirectory {
+ public:
+  /// Makes the directory when missing, locks it (kExists names the process that holds it), reads the recovery points
+  /// and finds the partitions; half-deleted ones are removed. `max_open_files`: segment files kept open. Blocks on the
+  /// disk.
+  static Result<std::unique_ptr<LogDirectory>> open(runtime::FileSystem& files, runtime::Path path,
+                                                    std::size_t max_open_files = 512);
+  ~LogDirectory();
+
+  /// The partitions that have a directory here, sorted.
+  const std::vector<TopicPartition>& found() const { return found_; }
+
+  /// Opens a partition that was found, recovering it from its recovery point, or makes a new one (whose directory the
+  /// first sync of the log makes durable). One call per partition.
+  Result<std::shared_ptr<Log>> open_log(const TopicPartition& partition, const LogOptions& options, WallTime now);
+  /// Forgets a partition and frees its name at once; the work unlinks its files. Its log must no longer be used for
+  /// appends.
+  Result<DiskWork> remove_log(const TopicPartition& partition);
+
+  /// True when some log's recovery point has moved by a roll, a full checkpoint_bytes, or a removal.
+  bool checkpoint_due() const;
+  /// The work writes `recovery-point-offset-checkpoint`. Works of one directory run one after the other.
+  DiskWork checkpoint();
+  /// Clean stop: flushes indexes and producer states, syncs everything and checkpoints, so that the next start scans
+  /// nothing. Blocks on the disk; no log is used afterwards.
+  Result<void> close(WallTime now);
+
+  const runtime::Path& path() const { return path_; }
+  runtime::FileSystem& files() { return files_; }
+
+ private:
+  LogDirectory(runtime::FileSystem& files, runtime::Path path, std::size_t max_open_files);
+  runtime::FileSystem& files_;
+  runtime::Path path_;
+  std::unique_ptr<runtime::FileLock> lock_;
+  std::unique_ptr<FileCache> cache_;
+  std::vector<TopicPartition> found_;
+  std::map<TopicPartition, std::shared_ptr<Log>> logs_;
+  std::map<TopicPartition, Offset> recovery_points_;
+  bool removed_ = false;
+};
+
+/// "topic-3" and back; none when the name is not a partition's.
+std::string directory_name(const TopicPartition& partition);
+std::optional<TopicPartition> parse_directory_name(std::string_view name);
+
+}  // namespace weir::storage
