@@ -34,25 +34,28 @@ class Partitions;
 class ProducerIds;
 class Quotas;
 
-/// Where the core's parts keep their logs.
-struct CoreStorage;
-
 class Core {
  public:
   // ---- For the loops ------------------------------------------------------------------------------------------------
 
   Effects handle(Now now, Request request);
   Effects tick(Now now);
-  Effects synced(Now now, LogId log, Result<Offset> durable_end);
+  Effects synced(Now now, LogId log, Result<void> outcome);
   Effects disconnected(Now now, ConnectionId connection);
   /// When tick() wants to be called next, if at all.
   std::optional<MonoTime> next_deadline() const;
+
+  /// The address clients are told (Metadata, FindCoordinator): the bound one, or advertised.listeners. Before the first
+  /// handle().
+  void set_endpoint(HostPort endpoint) { endpoint_ = std::move(endpoint); }
 
   // ---- For handlers and coordinators --------------------------------------------------------------------------------
 
   /// The time of the call being handled.
   Now now() const { return now_; }
   const BrokerConfig& config() const { return config_; }
+  const HostPort& endpoint() const { return endpoint_; }
+  const std::string& cluster_id() const { return cluster_id_; }
   const Topics& topics() const { return topics_; }
   Partitions& partitions() { return *partitions_; }
   GroupCoordinator& groups() { return *groups_; }
@@ -109,20 +112,8 @@ class Core {
 //     void replay(const QuotaRecord& record);
 //     /// Counts `bytes` of a Produce request and returns how long to mute (0: within quota).
 //     Duration produced(Now now, const Request& request, Bytes bytes);
-//     /// The same for a Fetch answer about to be sent. When it is not 0 the handler sends no records and calls
-//     unfetched(). Duration fetched(Now now, const Request& request, Bytes bytes); void unfetched(Now now, const
-//     Request& request, Bytes bytes);
-//   };
+// XX//   };
 // quota.h never sees a Core; the handlers 48 and 49 read Quotas and commit a MetadataDecision of QuotaRecords.
 //
-// producer_ids.h (ours)
-//   class ProducerIds {
-//     void replay(const ProducerIdsRecord& record);
-//     /// The next id. When a new block has to be reserved first, `reserve` is set: commit it in a MetadataDecision
-//     together
-//     /// with the answer, which then leaves only when the block is durable.
-//     struct Grant { ProducerId id; std::optional<ProducerIdsRecord> reserve; };
-//     Grant next();
-//   };
 
 }  // namespace weir::broker

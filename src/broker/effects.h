@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "broker/request.h"
+#include "storage/disk_work.h"
 #include "weir/types.h"
 
 namespace weir::broker {
@@ -44,17 +44,17 @@ struct CloseConnection {
   std::string reason;
 };
 
-/// Make everything appended so far durable: a log loop calls `run` once (it may block, it touches nothing of the core),
-/// then the core loop calls Core::synced(log, what `run` returned). At most one Sync per log is out at a time: what is
-/// appended meanwhile shares the next one (group commit).
+/// Make everything appended so far durable: a log loop calls `work` once (it may block, it touches nothing of the
+/// core), then the core loop calls Core::synced(log, what `work` returned). At most one Sync per log is out at a time:
+/// what is appended meanwhile shares the next one (group commit).
 struct Sync {
   LogId log;
-  std::function<Result<Offset>()> run;
+  storage::DiskWork work;
 };
 
-/// Slow work without an answer (deleting files of a removed topic or an expired segment): any log loop, any time.
+/// Slow work without an answer (unlinking files of a removed topic or an expired segment): any log loop, any time.
 struct Chore {
-  std::function<void()> run;
+  storage::DiskWork work;
 };
 
 using Effect = std::variant<Reply, NoReply, LongPoll, CloseConnection, Sync, Chore>;

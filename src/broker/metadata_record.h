@@ -6,7 +6,6 @@
 // error.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,11 +15,12 @@
 
 #include "base/bytes.h"
 #include "weir/types.h"
+#include "wire/uuid.h"
 
 namespace weir::broker {
 
 /// A topic id (KIP-516), random and never reused.
-using TopicId = std::array<std::byte, 16>;
+using TopicId = wire::Uuid;
 
 /// Written once, when the data directory is first used.
 struct ClusterRecord {

@@ -31,6 +31,8 @@ class Topics {
   const Topic* find(std::string_view name) const;
   const Topic* find(const TopicId& id) const;
   bool has(const TopicPartition& partition) const;
+  /// Another topic whose name differs from `name` only in '.' and '_'; null when there is none.
+  const Topic* colliding(std::string_view name) const;
   /// By name.
   const std::map<std::string, Topic, std::less<>>& all() const { return topics_; }
 
