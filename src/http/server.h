@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/address.h"
 #include "weir/types.h"
 
 namespace weir::http {
@@ -69,14 +70,8 @@ struct ServerSettings {
   Duration write_timeout = std::chrono::seconds(10);  ///< For a peer that does not take its answer.
 };
 
-/// Where a server listens, or what a client asks: "host:port".
-struct Address {
-  std::string host;
-  std::uint16_t port = 0;
-  std::string text() const;
-};
-/// Reads "127.0.0.1:8080", "[::1]:8080", ":8080" and "8080" (host 127.0.0.1).
-Result<Address> parse_address(std::string_view text);
+/// Where a server listens, or what a client asks.
+using runtime::Address;
 
 /// Owns one thread, on which all handlers run one at a time. Routes are added before start(); the other functions may
 /// be called from any thread except the server's own.
@@ -107,7 +102,7 @@ class Server {
 
  private:
   class State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace weir::http
