@@ -4,19 +4,14 @@
 
 namespace weir::broker {
 
-ProducerIds::Grant ProducerIds::next() {
-  Grant grant{ProducerId(next_), std::nullopt};
-  if (next_ >= reserved_) {
-    reserved_ = next_ + kBlock;
-    grant.reserve = ProducerIdsRecord{reserved_};
-  }
-  ++next_;
-  return grant;
-}
+void ProducerIds::replay(const ProducerIdsRecord& record) { reserved_ = std::max(reserved_, record.next); }
 
-void ProducerIds::replay(const ProducerIdsRecord& record) {
-  if (record.next <= reserved_) return;  // our own reservation, replayed as it was committed
-  reserved_ = next_ = record.next;
+ProducerIds::Grant ProducerIds::next() {
+  if (!next_) next_ = reserved_;
+  Grant grant{ProducerId((*next_)++), {}};
+  // After a failed reservation the next id may lie beyond `reserved_` already.
+  if (grant.id.value >= reserved_) grant.reserve = ProducerIdsRecord{std::max(grant.id.value, reserved_) + kBlock};
+  return grant;
 }
 
 }  // namespace weir::broker

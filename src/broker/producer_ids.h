@@ -1,4 +1,6 @@
-// Producer ids, given out of blocks that were reserved durably first: never reused, whatever crashes.
+// Producer ids: given out from blocks that are on disk before their first id leaves, so that none is ever used twice.
+//
+// Owned by the core loop. A restart skips what was left of the block in use.
 #pragma once
 
 #include <optional>
@@ -8,24 +10,25 @@
 
 namespace weir::broker {
 
-/// Owned by the core loop.
 class ProducerIds {
  public:
-  /// Kafka's block size.
+  /// Ids reserved at once, as in Kafka.
   static constexpr std::int64_t kBlock = 1000;
 
   struct Grant {
     ProducerId id;
-    /// Set when a new block has to be reserved for this id: commit it together with the answer.
+    /// Set when the id lies beyond what is reserved: commit it together with the answer.
     std::optional<ProducerIdsRecord> reserve;
   };
-  Grant next();
-  /// While loading, the reserved ids count as used: some may have been given out.
+
   void replay(const ProducerIdsRecord& record);
+  /// An id nobody has had. Its answer must leave through Core::commit also when there is nothing to reserve, since the
+  /// block may not be durable yet.
+  Grant next();
 
  private:
-  std::int64_t next_ = 0;
-  std::int64_t reserved_ = 0;  // ids below are reserved
+  std::int64_t reserved_ = 0;         // every id below is spoken for
+  std::optional<std::int64_t> next_;  // nothing until the first grant after start
 };
 
 }  // namespace weir::broker
