@@ -77,9 +77,10 @@ class Core {
   /// queue.
   void long_poll(RequestId id);
 
-  /// Carries a decision out; see decision.h for what happens when.
-  void commit(GroupDecision decision);
-  void commit(MetadataDecision decision);
+  /// Carries a decision out; see decision.h for what happens when. False when the records could not be appended (the
+  /// answers were refused and nothing was replayed).
+  bool commit(GroupDecision decision);
+  bool commit(MetadataDecision decision);
 
   /// The partition of `__consumer_offsets` that owns a group: Kafka's abs(hash(group)) % offsets.topic.num.partitions.
   PartitionId group_partition(std::string_view group) const;
@@ -112,8 +113,10 @@ class Core {
 //     void replay(const QuotaRecord& record);
 //     /// Counts `bytes` of a Produce request and returns how long to mute (0: within quota).
 //     Duration produced(Now now, const Request& request, Bytes bytes);
-// XX//   };
+//     /// The same for a Fetch answer about to be sent. Not 0: the handler sends no records and takes the bytes back.
+//     Duration fetched(Now now, const Request& request, Bytes bytes);
+//     void unfetched(Now now, const Request& request, Bytes bytes);
+//   };
 // quota.h never sees a Core; the handlers 48 and 49 read Quotas and commit a MetadataDecision of QuotaRecords.
-//
 
 }  // namespace weir::broker

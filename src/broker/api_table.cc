@@ -1,0 +1,90 @@
+#include "broker/api_table.h"
+
+#include <algorithm>
+
+#include "protocol/codec.h"
+#include "protocol/messages/0_produce.h"
+#include "protocol/messages/10_find_coordinator.h"
+#include "protocol/messages/11_join_group.h"
+#include "protocol/messages/12_heartbeat.h"
+#include "protocol/messages/13_leave_group.h"
+#include "protocol/messages/14_sync_group.h"
+#include "protocol/messages/15_describe_groups.h"
+#include "protocol/messages/16_list_groups.h"
+#include "protocol/messages/18_api_versions.h"
+#include "protocol/messages/19_create_topics.h"
+#include "protocol/messages/1_fetch.h"
+#include "protocol/messages/20_delete_topics.h"
+#include "protocol/messages/22_init_producer_id.h"
+#include "protocol/messages/2_list_offsets.h"
+#include "protocol/messages/32_describe_configs.h"
+#include "protocol/messages/3_metadata.h"
+#include "protocol/messages/44_incremental_alter_configs.h"
+#include "protocol/messages/48_describe_client_quotas.h"
+#include "protocol/messages/49_alter_client_quotas.h"
+#include "protocol/messages/60_describe_cluster.h"
+#include "protocol/messages/8_offset_commit.h"
+#include "protocol/messages/9_offset_fetch.h"
+
+namespace weir::broker {
+namespace {
+
+using namespace protocol;  // NOLINT: a table of protocol names
+
+template <typename M>
+constexpr Api api(std::int16_t first, std::int16_t last, Handler handler) {
+  const Versions served{first, last};
+  return {M::kApiKey, served, served, &M::table, &M::Response::table, handler};
+}
+
+/// Old clients read "Produce from version 0" as "a broker new enough for message format v2", so Kafka advertises 0 and
+/// serves 3; so do we.
+constexpr Api from_zero(Api api) {
+  api.advertised.first = 0;
+  return api;
+}
+
+// Produce 13 and Fetch 13 name topics by id, OffsetCommit 10 and OffsetFetch 10 too: clients negotiate down for now.
+constexpr Api kApis[] = {
+    from_zero(api<ProduceRequest>(3, 12, handle_produce)),
+    api<FetchRequest>(4, 12, handle_fetch),
+    api<ListOffsetsRequest>(1, 11, handle_list_offsets),
+    api<MetadataRequest>(0, 13, handle_metadata),
+    api<OffsetCommitRequest>(2, 9, handle_offset_commit),
+    api<OffsetFetchRequest>(1, 9, handle_offset_fetch),
+    api<FindCoordinatorRequest>(0, 6, handle_find_coordinator),
+    api<JoinGroupRequest>(0, 9, handle_join_group),
+    api<HeartbeatRequest>(0, 4, handle_heartbeat),
+    api<LeaveGroupRequest>(0, 5, handle_leave_group),
+    api<SyncGroupRequest>(0, 5, handle_sync_group),
+    api<DescribeGroupsRequest>(0, 6, handle_describe_groups),
+    api<ListGroupsRequest>(0, 5, handle_list_groups),
+    api<ApiVersionsRequest>(0, 4, handle_api_versions),
+    api<CreateTopicsRequest>(2, 7, handle_create_topics),
+    api<DeleteTopicsRequest>(1, 6, handle_delete_topics),
+    api<InitProducerIdRequest>(0, 5, handle_init_producer_id),
+    api<DescribeConfigsRequest>(1, 4, handle_describe_configs),
+    api<IncrementalAlterConfigsRequest>(0, 1, handle_incremental_alter_configs),
+    api<DescribeClientQuotasRequest>(0, 1, handle_describe_client_quotas),
+    api<AlterClientQuotasRequest>(0, 1, handle_alter_client_quotas),
+    api<DescribeClusterRequest>(0, 2, handle_describe_cluster),
+};
+
+}  // namespace
+
+std::span<const Api> apis() { return kApis; }
+
+const Api* find_api(std::int16_t key) {
+  const auto* it =
+      std::ranges::lower_bound(kApis, key, {}, [](const Api& api) { return static_cast<std::int16_t>(api.key); });
+  return it != std::end(kApis) && static_cast<std::int16_t>(it->key) == key ? it : nullptr;
+}
+
+Result<std::shared_ptr<const void>> decode_request(const Api& api, int version, wire::Reader& body) {
+  const Table& table = api.request();
+  std::shared_ptr<void> message(table.ops->create(), table.ops->destroy);
+  if (auto done = decode(table, message.get(), version, body); !done) return tl::unexpected(done.error());
+  return message;
+}
+
+}  // namespace weir::broker
