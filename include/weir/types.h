@@ -62,8 +62,12 @@ struct StrongPosition : Strong<Tag, Rep> {
   using Strong<Tag, Rep>::Strong;
   constexpr auto operator<=>(const StrongPosition&) const = default;
 
-  friend constexpr StrongPosition operator+(StrongPosition a, Rep distance) { return StrongPosition(a.value + distance); }
-  friend constexpr StrongPosition operator-(StrongPosition a, Rep distance) { return StrongPosition(a.value - distance); }
+  friend constexpr StrongPosition operator+(StrongPosition a, Rep distance) {
+    return StrongPosition(a.value + distance);
+  }
+  friend constexpr StrongPosition operator-(StrongPosition a, Rep distance) {
+    return StrongPosition(a.value - distance);
+  }
   friend constexpr Rep operator-(StrongPosition a, StrongPosition b) { return a.value - b.value; }
   constexpr StrongPosition& operator+=(Rep distance) {
     this->value += distance;
@@ -112,7 +116,9 @@ inline WallTime from_unix_ms(std::int64_t ms) { return WallTime(std::chrono::mil
 /// Fractional milliseconds and seconds, for what is printed.
 inline double to_ms(Duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
 inline double to_seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
-inline Duration from_seconds(double s) { return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s)); }
+inline Duration from_seconds(double s) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s));
+}
 
 /// A number of bytes.
 using Bytes = std::size_t;

@@ -82,7 +82,8 @@ class Payload {
   const std::vector<Piece>& pieces() const { return pieces_; }
   Bytes size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  /// Everything in one buffer: for tests, TLS and disk formats. Fails when a file cannot be read or is shorter than said.
+  /// Everything in one buffer: for tests, TLS and disk formats. Fails when a file cannot be read or is shorter than
+  /// said.
   Result<ByteBuffer> flatten() const;
 
  private:

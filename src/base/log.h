@@ -36,8 +36,8 @@ void error(fmt::format_string<Args...> format, Args&&... args) {
   if (enabled(Level::kError)) write(Level::kError, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Lets one line through per `period` and counts the rest, so that a repeating fault cannot fill a disk (field: one line
-/// per broker per 30 s). Owned by one thread.
+/// Lets one line through per `period` and counts the rest, so that a repeating fault cannot fill a disk (field: one
+/// line per broker per 30 s). Owned by one thread.
 class Every {
  public:
   explicit Every(Duration period) : period_(period) {}
