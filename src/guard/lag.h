@@ -1,0 +1,83 @@
+// Lag as measured: what one poll of the cluster found, per group, topic and partition.
+//
+// A snapshot is immutable once published: everything that reports lag (API, metrics, page, laws) reads the same one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/types.h"
+
+namespace weir::guard {
+
+/// What the numbers of a partition mean. The first that applies, in this order.
+enum class LagState : std::uint8_t {
+  kUnknown,      ///< The ends of the log could not be read: no number.
+  kUncommitted,  ///< The group has no committed offset here: MissingCommit says what counts.
+  kBeyondEnd,    ///< Committed beyond the log's end: the log was cut, or the topic made anew. Counts as 0.
+  kExpired,      ///< Retention has removed records before the group read them: `lost` says how many.
+  kStopped,      ///< Records wait and nobody takes them: no members, or no commit for a while.
+  kOk,           ///< Caught up, or moving.
+};
+/// "unknown", "uncommitted", "beyond_end", "expired", "stopped", "ok".
+std::string_view to_string(LagState state);
+
+/// What a partition without a committed offset counts as. It mirrors the consumers' auto.offset.reset.
+enum class MissingCommit : std::uint8_t {
+  kUnknown,   ///< No number; counted in `uncommitted`.
+  kEarliest,  ///< Everything the log still has.
+  kLatest,    ///< Nothing.
+};
+Result<MissingCommit> parse_missing_commit(std::string_view text);
+
+struct PartitionLag {
+  TopicPartition partition;
+  LagState state = LagState::kUnknown;
+  std::optional<Offset> committed;
+  std::optional<Offset> start;
+  std::optional<Offset> end;
+  /// Records the group has still to read; never negative. None when there is no honest number.
+  std::optional<std::int64_t> records;
+  /// How long ago the committed offset was the end of the log. None before it can be told.
+  std::optional<Duration> time;
+  bool time_exact = true;  ///< False: at least `time`.
+  std::int64_t lost = 0;   ///< kExpired: records that retention took before they were read.
+  /// False: members are there, but none of them reads this topic any more. Left out of the group's sums.
+  bool assigned = true;
+};
+
+struct GroupLag {
+  std::string state;  ///< Kafka's word: "Stable", "Empty", ...; "Unknown" when the broker does not tell.
+  std::size_t members = 0;
+  std::vector<PartitionLag> partitions;  ///< By topic and partition.
+  /// Sums over the partitions that count; `time` is the largest.
+  std::int64_t records = 0;
+  std::optional<Duration> time;
+  std::size_t uncommitted = 0;  ///< Partitions without a commit.
+  std::size_t unmeasured = 0;   ///< Partitions whose log ends could not be read.
+  /// Between this poll and the one before.
+  std::optional<double> consumed_per_s;
+  std::optional<double> produced_per_s;
+  /// True: this poll could not ask; everything above is from `measured`. `error` says why.
+  bool stale = false;
+  std::string error;
+  MonoTime measured{};
+
+  bool stopped() const;
+};
+
+struct LagSnapshot {
+  std::uint64_t number = 0;  ///< Counts polls from 1.
+  MonoTime taken{};
+  WallTime taken_wall{};
+  Duration took{};  ///< How long the poll lasted.
+  std::map<std::string, GroupLag> groups;
+  std::uint64_t clamped = 0;        ///< Commits seen beyond the end so far.
+  std::vector<std::string> errors;  ///< What this poll could not ask.
+};
+
+}  // namespace weir::guard
