@@ -122,7 +122,8 @@ class Admin {
   Result<std::vector<TopicDescription>> topics(const std::vector<std::string>& names = {});
   /// Groups of every broker. Fails only when no broker answered.
   Result<GroupListings> list_groups();
-  /// Per group: what it is, or why that could not be told (a coordinator that hangs: kTimeout).
+  /// Per group: what it is, or why that could not be told (a coordinator that hangs: kTimeout; no such group of the
+  /// classic kind: kNotFound).
   std::map<std::string, Result<GroupDescription>> describe_groups(const std::vector<std::string>& groups);
   /// Per group: every offset it has committed. One request for all groups of a coordinator, where the broker can do
   /// that.

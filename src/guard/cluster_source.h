@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,8 +13,8 @@
 namespace weir::guard {
 
 struct GroupFacts {
-  std::string state;  ///< "" when unknown.
-  std::size_t members = 0;
+  std::string state;                   ///< "" when unknown.
+  std::optional<std::size_t> members;  ///< None when that cannot be told.
   /// Partitions that members hold. None when that cannot be told (another kind of group): then every topic counts.
   std::optional<std::vector<TopicPartition>> assigned;
 };

@@ -52,7 +52,7 @@ struct PartitionLag {
 
 struct GroupLag {
   std::string state;  ///< Kafka's word: "Stable", "Empty", ...; "Unknown" when the broker does not tell.
-  std::size_t members = 0;
+  std::optional<std::size_t> members;
   std::vector<PartitionLag> partitions;  ///< By topic and partition.
   /// Sums over the partitions that count; `time` is the largest.
   std::int64_t records = 0;
