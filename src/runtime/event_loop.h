@@ -17,14 +17,14 @@ class Reactor;
 enum class TimerId : std::uint64_t {};
 inline constexpr TimerId kNoTimer{0};
 
-/// Runs on a thread of its own (start) or on the caller's (run). What says "loop thread" may also be called while the
-/// loop is not running, by the one thread that then owns it.
+/// Runs once, on a thread of its own (start) or on the caller's (run). What says "loop thread" may also be called while
+/// the loop is not running, by the one thread that then owns it.
 class EventLoop {
  public:
   using Work = std::function<void()>;
 
   /// `name` names the thread, at most 15 characters are shown by tools.
-  explicit EventLoop(std::string name, const Clock& clock = system_clock());
+  explicit EventLoop(std::string name);
   /// Stops and joins. Work not yet run is destroyed unrun.
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;

@@ -82,7 +82,7 @@ class FileSystem {
   /// Makes one directory, not synced. Not an error when it is there.
   virtual Result<void> make_directory(const Path& directory) = 0;
   /// Makes the directory and its parents, and syncs each parent it added to. Not an error when it is there.
-  Result<void> make_directories(const Path& directory) = 0;
+  Result<void> make_directories(const Path& directory);
   virtual Result<void> sync_directory(const Path& directory) = 0;
   /// An exclusive lock on `path` (made when missing), which then holds this process's id. kExists names the holder.
   virtual Result<std::unique_ptr<FileLock>> lock(const Path& path) = 0;

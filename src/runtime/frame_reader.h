@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
 #include "weir/types.h"
@@ -31,7 +32,6 @@ class FrameReader {
   Bytes held() const;
 
  private:
-  Result<void> begin_frame();
   Bytes limit_;
   ByteBuffer buffer_;  // bytes [begin_, end_) are not cut yet
   Bytes begin_ = 0;

@@ -23,7 +23,7 @@ class ConnectionOwner {
   virtual std::span<std::byte> read_buffer() = 0;
   /// `n` > 0 bytes arrived at the front of the span last given. May pause, send and close.
   virtual void received(Bytes n) = 0;
-  /// Everything sent has been taken by the kernel. Not called while nothing was queued.
+  /// What send() could not hand to the kernel at once has been taken now. Never from inside send().
   virtual void drained() {}
   /// The connection has ended, once. kClosed: the peer or we closed it in order; its message is the reason.
   virtual void closed(const Error& why) = 0;
