@@ -1,0 +1,104 @@
+// The sink: reads LogEntry records from Kafka and puts them into a store, each once, errors first.
+//
+//   consumer -> pending, per partition -> one transaction {rows, offsets} -> commit to Kafka
+//                    '-> cannot be parsed, or refused by the store: dead-letter topic, acknowledged there, then passed
+//
+// What the store holds decides where reading starts; Kafka's committed offsets only tell others how far it is. One
+// thread of ours does the work; every function may be called from any thread.
+//   fetched = stored + duplicates + dead_lettered + in_memory + skipped
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weir/consumer.h"
+#include "weir/flow.h"
+#include "weir/metrics.h"
+#include "weir/types.h"
+
+namespace weir::sink {
+
+struct SinkSettings {
+  std::string bootstrap_servers = "127.0.0.1:9092";
+  std::string client_id = "weir-sink";
+  std::string group_id = "weir-sink";
+  /// A static member, so that a restart takes over at once instead of waiting for the session to end.
+  std::string group_instance_id = "weir-sink";
+  std::vector<std::string> topics = {"logs_error", "logs"};
+  std::vector<std::string> first_topics = {"logs_error"};  ///< of `topics`: stored before the others
+  std::string dead_letter_topic = "logs_dead_letter";
+
+  std::filesystem::path database = "logs.db";  ///< SQLite file; made when missing. Its directory must exist
+  double records_per_second = 0;               ///< `--sink-rate`: slows the store; 0: as fast as it goes
+  std::size_t max_transaction = 2000;          ///< records of one transaction at most
+  /// A record the store refuses is tried this often, with `backoff` between, before it goes to the dead-letter topic.
+  /// One that cannot be parsed goes there at the first try: it would not parse the second time.
+  std::int32_t attempts = 3;
+  Duration backoff = std::chrono::milliseconds(100);
+  /// Longest time between two commits to Kafka while anything moves.
+  Duration commit_interval = std::chrono::milliseconds(200);
+
+  std::size_t max_poll_records = 500;  ///< `max.poll.records`
+  std::size_t high_watermark = 1000;   ///< records of one partition in memory: hold at this,
+  std::size_t low_watermark = 500;     ///< go on at this
+  Bytes buffer_memory = defaults::kBufferMemory;
+  Duration session_timeout = std::chrono::seconds(10);
+  /// Passed to the client library as they are (security settings and the like), librdkafka spelling.
+  std::vector<std::pair<std::string, std::string>> passed_through = {};
+};
+
+struct SinkStats {
+  std::uint64_t fetched = 0;
+  std::uint64_t stored = 0;
+  std::uint64_t duplicates = 0;                  ///< the store had (source, source_pos) already
+  std::uint64_t dead_lettered = 0;               ///< acknowledged by the dead-letter topic
+  std::uint64_t in_memory = 0;                   ///< fetched and none of the others yet
+  std::map<std::string, std::uint64_t> skipped;  ///< by reason: "revoked" (their new owner reads them)
+  std::uint64_t expired = 0;                     ///< never fetched: deleted by retention before they were read
+  std::uint64_t transactions = 0;
+  std::uint64_t store_retries = 0;  ///< transactions that failed and were tried again (disk full, busy)
+  LatencySummary latency;           ///< from the record's timestamp (its read time) to stored, since start
+  LatencySummary error_latency;     ///< the same for `first_topics`
+  /// Set once the sink has stopped by itself: one line that names what is wrong and the fix.
+  std::optional<Error> failed;
+};
+
+class Store;
+class SinkCore;
+
+class Sink {
+ public:
+  /// Opens the store and starts; succeeds without a broker. Fails when the database cannot be opened or is in use.
+  static Result<std::unique_ptr<Sink>> open(const SinkSettings& settings);
+  /// stop() with a deadline of zero when it was not called.
+  ~Sink();
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+
+  /// Waits until the store has everything that was in the topics when this was called, at most `deadline`; returns what
+  /// is left of it (as lag()), or why that cannot be told.
+  Result<std::int64_t> drain(Duration deadline);
+  /// Log ends minus the store's positions, over all partitions of the topics; what the sink holds is included.
+  Result<std::int64_t> lag();
+  /// Reads no more, stores and commits what it holds, leaves; all within the deadline. What was not stored is still in
+  /// Kafka. A second call does nothing.
+  void stop(Duration deadline);
+
+  SinkStats stats() const;
+  ConsumerStats consumer_stats() const;
+  /// The next offset the store needs, by partition.
+  std::map<TopicPartition, Offset> positions() const;
+
+ private:
+  Sink() = default;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weir::sink
