@@ -1,6 +1,7 @@
 // The words of flow control: what a record, a gate and the guard say to each other.
 //
-// Everything here is a value: safe to copy, without locks, usable from any thread. The laws that use them are in src/flow.
+// Everything here is a value: safe to copy, without locks, usable from any thread. The laws that use them are in
+// src/flow.
 #pragma once
 
 #include <array>
@@ -24,8 +25,8 @@ enum class Lane : std::uint8_t {
 };
 inline constexpr std::size_t kLanes = 3;
 
-/// Shares of the way through when every lane has records waiting. A lane alone gets everything. Each at least 1: with the
-/// defaults the low lane keeps 5 %, the normal lane 15 %.
+/// Shares of the way through when every lane has records waiting. A lane alone gets everything. Each at least 1: with
+/// the defaults the low lane keeps 5 %, the normal lane 15 %.
 using LaneWeights = std::array<std::uint32_t, kLanes>;
 inline constexpr LaneWeights kDefaultLaneWeights{16, 3, 1};
 
@@ -33,7 +34,8 @@ std::string_view to_string(Lane lane);
 
 // ---- Full ----------------------------------------------------------------------------------------------------------
 
-/// What happens to a record that finds no room. "Full" is an outcome, not an error, and every loss is counted by reason.
+/// What happens to a record that finds no room. "Full" is an outcome, not an error, and every loss is counted by
+/// reason.
 enum class WhenFull : std::uint8_t {
   kBlock,       ///< The caller waits, up to `max.block.ms`. For sources that can wait: files, generators.
   kSpill,       ///< To the spool on disk. For sources that cannot wait.
@@ -103,14 +105,16 @@ struct Scope {
   std::optional<PartitionId> partition;
 
   /// True when a record of `client` for `topic`/`partition` falls under this scope.
-  bool covers(std::string_view client, std::string_view record_topic, std::optional<PartitionId> record_partition) const;
+  bool covers(std::string_view client, std::string_view record_topic,
+              std::optional<PartitionId> record_partition) const;
   auto operator<=>(const Scope&) const = default;
 };
 /// "everything", "client app-1", "topic logs", "logs/3", joined by ", ".
 std::string to_string(const Scope& scope);
 
-/// What the guard, or an operator through it, tells a producer. It always expires: a guard that dies leaves a safe state.
-/// Over HTTP a time to live travels (clocks differ); the receiver turns it into `expires` on its own monotonic clock.
+/// What the guard, or an operator through it, tells a producer. It always expires: a guard that dies leaves a safe
+/// state. Over HTTP a time to live travels (clocks differ); the receiver turns it into `expires` on its own monotonic
+/// clock.
 struct Directive {
   Scope scope;
   /// Nothing may pass until it expires or is taken back.
@@ -134,7 +138,7 @@ inline constexpr Duration kMaxBlock = std::chrono::seconds(60);
 inline constexpr Duration kLagTarget = std::chrono::seconds(5);
 inline constexpr std::int64_t kMaxLag = 1'000'000;
 inline constexpr Duration kAckDelayTarget = std::chrono::milliseconds(50);
-inline constexpr double kRateFloor = 100;         // records/s
+inline constexpr double kRateFloor = 100;          // records/s
 inline constexpr std::int64_t kWindowFloor = 100;  // records
 inline constexpr Duration kGuardPeriod = std::chrono::seconds(1);
 inline constexpr Duration kDirectiveTtl = std::chrono::seconds(10);

@@ -9,9 +9,9 @@
 
 namespace weir::flow {
 
-/// A gradient limit with AIMD's caution (after Netflix's concurrency-limits and Vector's adaptive concurrency): one decision
-/// per round of acknowledgements, never grown while the sender uses less than half of it, so an idle hour does not open it.
-/// Owned by one loop.
+/// A gradient limit with AIMD's caution (after Netflix's concurrency-limits and Vector's adaptive concurrency): one
+/// decision per round of acknowledgements, never grown while the sender uses less than half of it, so an idle hour does
+/// not open it. Owned by one loop.
 class AdaptiveWindow {
  public:
   struct Settings {

@@ -9,11 +9,11 @@
 
 namespace weir::flow {
 
-/// Feed it the consumer's progress; it divides time into periods and gives the rate of the busy ones. A period in which the
-/// consumer ran dry says nothing about what it could do and is left out, except that it was at least that fast.
-/// Two answers: peak(), the best of the last busy periods, for a window (an average would let the window talk itself down:
-/// less admitted, less drained, less admitted); and mean(), smoothed, for the lag law (a peak would lift its lag by the noise).
-/// Owned by one loop.
+/// Feed it the consumer's progress; it divides time into periods and gives the rate of the busy ones. A period in which
+/// the consumer ran dry says nothing about what it could do and is left out, except that it was at least that fast. Two
+/// answers: peak(), the best of the last busy periods, for a window (an average would let the window talk itself down:
+/// less admitted, less drained, less admitted); and mean(), smoothed, for the lag law (a peak would lift its lag by the
+/// noise). Owned by one loop.
 class DrainRate {
  public:
   struct Settings {

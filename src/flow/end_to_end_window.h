@@ -15,38 +15,43 @@
 
 namespace weir::flow {
 
-/// W starts at the floor. D, the drain rate, is the peak of the consumer's busy periods (see DrainRate). The loop delay is
-/// the ack delay plus the time between reports that showed progress: what the loop would take without any queue, so a long
-/// queue does not argue for a longer one. Until the consumer was seen busy, what it consumed is a lower bound of D, which
-/// opens the window by a multiple each round.
+/// W starts at the floor. D, the drain rate, is the peak of the consumer's busy periods (see DrainRate). The loop delay
+/// is the ack delay plus the time between reports that showed progress: what the loop would take without any queue, so
+/// a long queue does not argue for a longer one. Until the consumer was seen busy, what it consumed is a lower bound of
+/// D, which opens the window by a multiple each round.
 ///
-/// Unconsumed = in flight + the distance from the consumed to the acknowledged offset of each partition, so a backlog of an
-/// earlier run counts. Where progress is unknown it counts from the first acknowledgement seen. Owned by one loop.
+/// Unconsumed = in flight + the distance from the consumed to the acknowledged offset of each partition, so a backlog
+/// of an earlier run counts. Where progress is unknown it counts from the first acknowledgement seen. Owned by one
+/// loop.
 class EndToEndWindow {
  public:
   struct Settings {
     Duration target = defaults::kLagTarget;
     std::int64_t floor = defaults::kWindowFloor;
-    /// Without any report for this long the progress cannot be measured and the window lets everything pass until the next
-    /// one. Empty: silence means no progress (an application that reports by a call).
+    /// Without any report for this long the progress cannot be measured and the window lets everything pass until the
+    /// next one. Empty: silence means no progress (an application that reports by a call).
     std::optional<Duration> release_after;
   };
 
-  explicit EndToEndWindow(Settings settings);
+  EndToEndWindow(Settings settings, MonoTime now);
 
   /// True when another record may be admitted.
   bool room(MonoTime now) const { return released(now) || unconsumed() < limit_; }
   /// Progress was reported once and not since `release_after`.
-  bool released(MonoTime now) const;
+  bool released(MonoTime now) const { return now > release_at().value_or(MonoTime::max()); }
+  /// When silence lets everything pass; none when it never does.
+  std::optional<MonoTime> release_at() const {
+    return settings_.release_after ? std::optional(last_report_ + *settings_.release_after) : std::nullopt;
+  }
 
-  void admitted() { ++in_flight_; }
+  void admitted(MonoTime now);
   /// `offset`: where the record was appended; `delay`: since it was admitted.
   void acked(const TopicPartition& partition, Offset offset, Duration delay);
   /// Acknowledged, but where is not known (acks=0), or failed: it will not be waited for.
   void dropped() { --in_flight_; }
 
-  /// One report of progress: any number of consumed() calls (`next` = the first offset not consumed yet), then reported().
-  /// Offsets never go back here: an older report that arrives late is ignored.
+  /// One report of progress: any number of consumed() calls (`next` = the first offset not consumed yet), then
+  /// reported(). Offsets never go back here: an older report that arrives late is ignored.
   void consumed(const TopicPartition& partition, Offset next);
   void reported(MonoTime now);
   /// The topic is gone, or starts anew: its offsets mean nothing any more.
@@ -77,10 +82,10 @@ class EndToEndWindow {
   std::int64_t backlog_ = 0;   // sum over partitions_
   std::int64_t consumed_ = 0;  // records, ever
   std::int64_t reported_consumed_ = 0;
-  std::optional<MonoTime> last_report_;
-  std::optional<MonoTime> last_progress_;
-  Duration ack_delay_{};   // smoothed
-  Duration report_gap_{};  // smoothed, between reports that showed progress
+  MonoTime last_report_;
+  MonoTime waiting_since_;  // progress is awaited: since the last of it, or since there was something to wait for
+  Duration ack_delay_{};    // smoothed
+  Duration report_gap_{};   // smoothed, between reports that showed progress
 };
 
 }  // namespace weir::flow

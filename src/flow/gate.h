@@ -35,8 +35,8 @@ struct GateSettings {
 
 class Gate;
 
-/// The right of one record to be on its way. Move-only; tell it the outcome exactly once: a permit that goes without one
-/// counts as dropped. Same thread rule as its gate, which it must not outlive.
+/// The right of one record to be on its way. Move-only; tell it the outcome exactly once: a permit that goes without
+/// one counts as dropped. Same thread rule as its gate, which it must not outlive.
 class Permit {
  public:
   Permit() = default;
@@ -60,8 +60,8 @@ class Permit {
   Bytes size_ = 0;
 };
 
-/// Why a record must wait. `retry_at` is MonoTime::max() when only an event can help: an acknowledgement, progress of the
-/// consumer, a directive taken back.
+/// Why a record must wait. `retry_at` is MonoTime::max() when only an event can help: an acknowledgement, progress of
+/// the consumer, a directive taken back.
 struct Refusal {
   LimitedBy by = LimitedBy::kNothing;
   MonoTime retry_at = MonoTime::max();
@@ -81,7 +81,8 @@ class Gate {
   /// Room for a record's bytes, before it enters a lane; none when `buffer.memory` is used up.
   std::optional<Charge> hold(MonoTime now, Bytes size);
   /// May this record go now? Partition unknown: a directive for one partition of its topic holds it too.
-  Admission admit(MonoTime now, Bytes size, std::string_view topic, std::optional<PartitionId> partition = std::nullopt);
+  Admission admit(MonoTime now, Bytes size, std::string_view topic,
+                  std::optional<PartitionId> partition = std::nullopt);
 
   /// Nothing passes before `until`: the article's pause while the lag is above max_lag, or an operator's.
   void pause(MonoTime now, MonoTime until, Signal signal, std::string why);
@@ -90,7 +91,7 @@ class Gate {
   void direct(MonoTime now, const Directive& directive);
   /// Takes back the directive of this scope, if there is one.
   void undirect(MonoTime now, const Scope& scope);
-  const std::vector<Directive> directives(MonoTime now) const;
+  std::vector<Directive> directives(MonoTime now) const;
   /// Own rates, while running. Empty: no limit.
   void set_rates(MonoTime now, std::optional<double> records_per_second, std::optional<double> bytes_per_second);
 
@@ -135,8 +136,8 @@ class Gate {
   std::string pause_why_;
   std::optional<AdaptiveWindow> adaptive_;
   std::optional<EndToEndWindow> end_to_end_;
-  double journaled_window_ = 0;  // last end-to-end limit written down
-  bool journaled_release_ = false;
+  double journaled_end_to_end_ = 0;  // the limits last written down
+  double journaled_adaptive_ = 0;
 
   // What held records back: `since_` while a record is refused and none has passed.
   LimitedBy limited_by_ = LimitedBy::kNothing;

@@ -1,6 +1,7 @@
 // The lag law: a rate for producers that keeps a consumer's lag, in time, at a target.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -8,12 +9,13 @@
 
 namespace weir::flow {
 
-/// R = D x 0.5^((T - target) / target) above half the target, floor below; under half of it the rate is let go step by step
-/// until it no longer binds. At the target R = D, so the lag stays; a lag of twice the target halves the rate. (MongoDB's
-/// flow control uses the same curve; its guards for idle and for a lag that cannot be measured are here too.)
+/// R = D x 0.5^((T - target) / target) above half the target, floor below; under half of it the rate is let go step by
+/// step until it no longer binds. At the target R = D, so the lag stays; a lag of twice the target halves the rate.
+/// (MongoDB's flow control uses the same curve; its guards for idle and for a lag that cannot be measured are here
+/// too.)
 ///
-/// A lag that cannot be measured changes nothing, and after `patience` releases step by step as well: a blind guard must
-/// not hold producers for ever. Owned by one loop; call update() once per period.
+/// A lag that cannot be measured changes nothing, and after `patience` releases step by step as well: a blind guard
+/// must not hold producers for ever. Owned by one loop; call update() once per period.
 class LagLaw {
  public:
   struct Settings {
@@ -37,9 +39,15 @@ class LagLaw {
 
   explicit LagLaw(Settings settings) : settings_(settings) {}
 
-  /// `lag`: T, none when it could not be measured. `drain`: D in records a second, none when unknown (then the last one).
-  /// Returns the limit in records a second; none means free.
-  std::optional<double> update(std::optional<Duration> lag, std::optional<double> drain);
+  /// `lag`: T, how long ago the committed offset was the end of the log; none when it could not be measured. `drain`: D
+  /// in records a second, none when unknown (then the last one). `records`: the lag in records, if known.
+  ///
+  /// T answers late: what is consumed now was produced T ago, at the rate allowed then, and a law on T alone swings for
+  /// ever once T is twice the target. So with `records` known the formula takes their wait, records / D, which is what
+  /// T is going to be (and is, once the rate is steady). Release still waits for T itself. Returns the limit in records
+  /// a second; none means free.
+  std::optional<double> update(std::optional<Duration> lag, std::optional<double> drain,
+                               std::optional<std::int64_t> records = std::nullopt);
 
   std::optional<double> limit() const { return limit_; }
   Phase phase() const { return phase_; }

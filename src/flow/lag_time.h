@@ -8,16 +8,16 @@
 
 namespace weir::flow {
 
-/// Keeps (time, end offset) samples of one partition and interpolates between them. Event times play no part: they may be
-/// wrong, and a batch carries one. Bounded: when full, every second of the older samples goes, so the memory covers any span
-/// at a coarser grain. Owned by one loop.
+/// Keeps (time, end offset) samples of one partition and interpolates between them. Event times play no part: they may
+/// be wrong, and a batch carries one. Bounded: when full, every second of the older samples goes, so the memory covers
+/// any span at a coarser grain. Owned by one loop.
 class LagTime {
  public:
   /// `most_samples` at least 4.
   explicit LagTime(std::size_t most_samples = 256) : most_(most_samples) {}
 
-  /// The end of the log as seen at `now`; times never go back. An end that fell means another log (a topic made again): the
-  /// old samples go.
+  /// The end of the log as seen at `now`; times never go back. An end that fell means another log (a topic made again):
+  /// the old samples go.
   void sample(MonoTime now, Offset end);
 
   struct Lag {

@@ -11,9 +11,9 @@
 
 namespace weir::flow {
 
-/// Picks the lane that goes next, by stride scheduling: each record moves its lane's pass on by 1/weight and the lowest pass
-/// goes first, the higher lane on a tie. A lane that was empty starts at the present pass, so idling saves up no credit and a
-/// fresh error goes at once. Pure; owned by one loop.
+/// Picks the lane that goes next, by stride scheduling: each record moves its lane's pass on by 1/weight and the lowest
+/// pass goes first, the higher lane on a tie. A lane that was empty starts at the present pass, so idling saves up no
+/// credit and a fresh error goes at once. Pure; owned by one loop.
 class LaneSchedule {
  public:
   explicit LaneSchedule(LaneWeights weights = kDefaultLaneWeights);
@@ -30,7 +30,8 @@ class LaneSchedule {
   double present_ = 0;
 };
 
-/// The queues themselves. Bounds come from the memory budget its items are charged to, not from here. Owned by one loop.
+/// The queues themselves. Bounds come from the memory budget its items are charged to, not from here. Owned by one
+/// loop.
 template <typename T>
 class Lanes {
  public:

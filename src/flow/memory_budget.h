@@ -15,7 +15,8 @@ class MemoryBudget;
 class Charge {
  public:
   Charge() = default;
-  Charge(Charge&& other) noexcept : budget_(std::exchange(other.budget_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Charge(Charge&& other) noexcept
+      : budget_(std::exchange(other.budget_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   Charge& operator=(Charge&& other) noexcept {
     std::swap(budget_, other.budget_);
     std::swap(bytes_, other.bytes_);
@@ -33,8 +34,8 @@ class Charge {
   Bytes bytes_ = 0;
 };
 
-/// `buffer.memory`. Never exceeded: a charge that does not fit is refused, and one larger than the whole limit never fits
-/// (check `limit()` first and reject it as too large). Atomic counters: any thread.
+/// `buffer.memory`. Never exceeded: a charge that does not fit is refused, and one larger than the whole limit never
+/// fits (check `limit()` first and reject it as too large). Atomic counters: any thread.
 class MemoryBudget {
  public:
   explicit MemoryBudget(Bytes limit) : limit_(limit) {}

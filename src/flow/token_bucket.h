@@ -5,9 +5,9 @@
 
 namespace weir::flow {
 
-/// Admits while the balance is above zero and then takes the whole amount, even into debt: a record larger than the burst
-/// passes, and what follows waits until the debt is paid. The long-run rate is exact and nothing can be too large to pass.
-/// (Pulsar's publish limiter and Kafka's message quotas work so.) Owned by one loop.
+/// Admits while the balance is above zero and then takes the whole amount, even into debt: a record larger than the
+/// burst passes, and what follows waits until the debt is paid. The long-run rate is exact and nothing can be too large
+/// to pass. (Pulsar's publish limiter and Kafka's message quotas work so.) Owned by one loop.
 class TokenBucket {
  public:
   /// `rate` a second, above 0; `burst` the most that can be saved up, at least 1. Starts full.
