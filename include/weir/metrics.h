@@ -62,7 +62,7 @@ struct LatencySummary {
   Duration mean{};
 };
 
-/// Durations, exposed as a Prometheus histogram in seconds. Percentiles are within 1 % (see metrics/histogram.h).
+/// Durations, exposed as a Prometheus histogram in seconds. Percentiles are within 2 % (see metrics/histogram.h).
 class LatencyMetric {
  public:
   LatencyMetric();
