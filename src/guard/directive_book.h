@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/flow.h"
@@ -10,31 +11,37 @@
 
 namespace weir::guard {
 
+/// The operator's name as an author. Every other author is a law.
+inline constexpr std::string_view kOperator = "operator";
+
+/// Who asks what to do.
+struct DirectiveQuery {
+  std::string client_id;            ///< "" for any.
+  std::vector<std::string> topics;  ///< None for any.
+  /// False: the operator's only. For a producer whose end-to-end window does the laws' work: never both on one
+  /// producer.
+  bool laws = true;
+};
+
 /// Owned by one thread (or guarded by its owner's mutex).
 class DirectiveBook {
  public:
-  /// Who gave it; an operator's and a law's directive for one scope stand side by side, the stricter wins.
-  enum class From { kOperator, kLaw };
-
-  /// Replaces what this origin said about the same scope, for the same thing (a pause and a limit are different
-  /// things).
-  void put(From from, Directive directive);
-  /// Takes back this origin's directives whose scope lies within `scope`; returns what was taken back.
-  std::vector<Directive> take_back(From from, const Scope& scope, MonoTime now);
+  /// Replaces what this author said about the same scope in the same respect: a pause, records/s and bytes/s stand side
+  /// by side.
+  void put(std::string_view author, Directive directive);
+  /// Takes back this author's directives whose scope lies within `scope`; those that were still in force.
+  std::vector<Directive> take_back(std::string_view author, const Scope& scope, MonoTime now);
   void expire(MonoTime now);
 
-  /// One per scope, in the order of scopes: paused if any is, the lowest rate of each kind, the stricter one's reason.
-  std::vector<Directive> active(MonoTime now) const;
-  /// Those of active() that may concern a producer with this client id ("" for any) writing to one of `topics` (none
-  /// for any).
-  std::vector<Directive> active_for(MonoTime now, const std::string& client_id,
-                                    const std::vector<std::string>& topics) const;
+  /// What is in force for the asker. One directive per scope, in the order of scopes: paused if any author says so, the
+  /// lowest rate of each kind, the stricter one's reason, the first expiry.
+  std::vector<Directive> active(MonoTime now, const DirectiveQuery& query = {}) const;
 
  private:
   struct Key {
     Scope scope;
-    From from;
-    bool pause;
+    std::string author;
+    int respect;
     auto operator<=>(const Key&) const = default;
   };
   std::map<Key, Directive> directives_;

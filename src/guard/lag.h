@@ -19,11 +19,11 @@ enum class LagState : std::uint8_t {
   kUnknown,      ///< The ends of the log could not be read: no number.
   kUncommitted,  ///< The group has no committed offset here: MissingCommit says what counts.
   kBeyondEnd,    ///< Committed beyond the log's end: the log was cut, or the topic made anew. Counts as 0.
-  kExpired,      ///< Retention has removed records before the group read them: `lost` says how many.
   kStopped,      ///< Records wait and nobody takes them: no members, or no commit for a while.
+  kExpired,      ///< Retention has removed records before the group read them: `lost` says how many.
   kOk,           ///< Caught up, or moving.
 };
-/// "unknown", "uncommitted", "beyond_end", "expired", "stopped", "ok".
+/// "unknown", "uncommitted", "beyond_end", "stopped", "expired", "ok".
 std::string_view to_string(LagState state);
 
 /// What a partition without a committed offset counts as. It mirrors the consumers' auto.offset.reset.
@@ -45,7 +45,7 @@ struct PartitionLag {
   /// How long ago the committed offset was the end of the log. None before it can be told.
   std::optional<Duration> time;
   bool time_exact = true;  ///< False: at least `time`.
-  std::int64_t lost = 0;   ///< kExpired: records that retention took before they were read.
+  std::int64_t lost = 0;   ///< Records below the log's start that the group had still to read: retention took them.
   /// False: members are there, but none of them reads this topic any more. Left out of the group's sums.
   bool assigned = true;
 };
@@ -57,7 +57,7 @@ struct GroupLag {
   /// Sums over the partitions that count; `time` is the largest.
   std::int64_t records = 0;
   std::optional<Duration> time;
-  std::size_t uncommitted = 0;  ///< Partitions without a commit.
+  std::size_t uncommitted = 0;  ///< Partitions that hold records and have no commit.
   std::size_t unmeasured = 0;   ///< Partitions whose log ends could not be read.
   /// Between this poll and the one before.
   std::optional<double> consumed_per_s;

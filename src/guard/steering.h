@@ -39,15 +39,15 @@ class Steering {
 
  private:
   struct Loop {
+    explicit Loop(const flow::LagLaw::Settings& settings) : law(settings) {}
     flow::LagLaw law;
-    flow::DrainRate drain;
+    flow::DrainRate drain{{}};
     std::int64_t committed = 0;
     std::optional<double> journaled;
     flow::LagLaw::Phase phase = flow::LagLaw::Phase::kFree;
   };
 
-  void steer(Now now, const std::string& group, const std::string& topic, const GroupLag* lag);
-  void note(Now now, const std::string& group, const std::string& topic, Loop& loop, Signal signal);
+  void steer(Now now, const std::string& group, const std::string& topic, Loop& loop, std::optional<Duration> lag);
 
   SteeringSettings settings_;
   DirectiveBook& book_;

@@ -1,7 +1,8 @@
 // How directives travel from the guard to producers: as JSON over HTTP, with a time to live instead of a moment,
 // because clocks differ.
 //
-//   GET /api/directives?client_id=C&topic=T  ->  {"directives":[{"scope":{"topic":"logs","partition":3},"pause":false,
+//   GET /api/directives?client_id=C&topics=T,U&laws=true  ->
+//   {"directives":[{"scope":{"topic":"logs","partition":3},"pause":false,
 //       "records_per_second":2940.0,"ttl_ms":10000,"reason":"...","signal":{"kind":"lag_time","value":5.1}}]}
 #pragma once
 
@@ -22,9 +23,10 @@ std::string directives_to_json(std::span<const Directive> directives, MonoTime n
 /// an hour is refused. Expiries are on this process's clock.
 Result<std::vector<Directive>> directives_from_json(std::string_view text, MonoTime now);
 
-/// Asks the guard at `address` what concerns `client_id` writing to `topic` ("" for all). Blocks up to `timeout`.
+/// Asks the guard at `address` what concerns `client_id` writing to `topics` (none: all). `laws` false: the operator's
+/// orders only, for a producer whose end-to-end window does the laws' work. Blocks up to `timeout`.
 Result<std::vector<Directive>> fetch_directives(const Address& address, const std::string& client_id,
-                                                const std::string& topic, const Clock& clock,
+                                                const std::vector<std::string>& topics, bool laws, const Clock& clock,
                                                 Duration timeout = std::chrono::seconds(1));
 
 }  // namespace weir::http
