@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -57,9 +55,6 @@ class MemoryFileSystem final : public FileSystem {
   std::size_t open_files() const;
 
  private:
-  friend class MemoryFile;
-  struct Node;
-  struct Directory;
   struct State;
   std::shared_ptr<State> state_;
 };

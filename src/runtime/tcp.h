@@ -59,7 +59,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   virtual EventLoop& loop() = 0;
 };
 
-/// A listening socket. Destroyed on its loop's thread, or while that loop is not running.
+/// A listening socket. Destroyed on its loop's thread, or while that loop is not running; a connection that is on its
+/// way to another loop then is still handed over.
 class Listener {
  public:
   virtual ~Listener() = default;
