@@ -21,7 +21,8 @@ std::optional<Codec> parse_codec(std::string_view name);
 ByteBuffer compress(Codec codec, ByteView plain);
 
 /// Decompresses, also what is split over several frames. Snappy with or without xerial's blocks. Memory grows with what
-/// comes out and never beyond `max`, whatever the compressed bytes claim: more is ErrorKind::kNoSpace, damage kInvalid.
+/// comes out and never beyond `max` (at most 1 GiB), whatever the compressed bytes claim: more is ErrorKind::kNoSpace,
+/// damage kInvalid.
 Result<ByteBuffer> decompress(Codec codec, ByteView packed, Bytes max);
 
 }  // namespace weir::wire

@@ -59,8 +59,8 @@ struct BatchHeader {
   bool has_producer() const { return producer_id != kNoProducerId; }
 };
 
-/// Why bytes are not a batch we take. A broker answers kOldMagic, kNotOneBatch and kRecords with INVALID_RECORD, kCodec
-/// with UNSUPPORTED_COMPRESSION_TYPE and the rest with CORRUPT_MESSAGE, as Kafka does.
+/// Why bytes are not a batch we take. A broker answers kOldMagic, kHeader and kRecords with INVALID_RECORD, kCodec with
+/// UNSUPPORTED_COMPRESSION_TYPE and the rest with CORRUPT_MESSAGE, as Kafka does.
 enum class BatchFault {
   kIncomplete,  ///< The bytes end before the header or the batch does: a torn tail, or a reader that must fetch more.
   kOldMagic,    ///< Message format 0 or 1.
@@ -118,6 +118,10 @@ class RecordReader {
  public:
   /// `batch` is whole. `max_plain` bounds what a compressed batch may become.
   static BatchResult<RecordReader> open(ByteView batch, Bytes max_plain);
+
+  // Views point into the reader's own buffer, so it moves but is not copied.
+  RecordReader(RecordReader&&) = default;
+  RecordReader& operator=(RecordReader&&) = default;
 
   /// The next record, or nothing at the end and after a fault.
   std::optional<Record> next();
