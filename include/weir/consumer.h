@@ -123,7 +123,7 @@ class Consumer {
   /// Joins in the background: succeeds without a broker. Fails on settings the client library refuses.
   static Result<std::unique_ptr<Consumer>> open(const ConsumerSettings& settings, ConsumerHooks hooks = {});
   /// Around a core built by hand (tests): `threaded` false starts no thread, the test drives the core.
-  Consumer(std::unique_ptr<ConsumerCore> core, bool threaded);
+  Consumer(std::shared_ptr<ConsumerCore> core, bool threaded);
   /// close() with a deadline of zero when it was not called.
   ~Consumer();
   Consumer(const Consumer&) = delete;
@@ -168,7 +168,7 @@ class Consumer {
   bool close(Duration deadline);
 
  private:
-  std::unique_ptr<ConsumerCore> core_;
+  std::shared_ptr<ConsumerCore> core_;  // shared with our thread: a stuck hook must not hang the owner
   struct Worker;
   std::unique_ptr<Worker> worker_;
 };

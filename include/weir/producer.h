@@ -152,7 +152,7 @@ class Producer {
   /// Connects in the background: succeeds without a broker. Fails on settings the client library refuses.
   static Result<std::unique_ptr<Producer>> open(const ProducerSettings& settings);
   /// Around a core built by hand (tests): `threaded` false starts no thread, the test drives the core.
-  Producer(std::unique_ptr<ProducerCore> core, bool threaded);
+  Producer(std::shared_ptr<ProducerCore> core, bool threaded);
   /// close() with a deadline of zero when it was not called.
   ~Producer();
   Producer(const Producer&) = delete;
@@ -187,7 +187,7 @@ class Producer {
   std::vector<SettingInForce> in_force() const;
 
  private:
-  std::unique_ptr<ProducerCore> core_;
+  std::shared_ptr<ProducerCore> core_;  // shared with our thread: a stuck callback must not hang the owner
   struct Worker;
   std::unique_ptr<Worker> worker_;
 };

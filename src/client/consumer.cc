@@ -1,0 +1,117 @@
+#include "weir/consumer.h"
+
+#include <future>
+#include <thread>
+
+#include "base/clock.h"
+#include "client/consumer_core.h"
+#include "client/transport.h"
+#include "runtime/process.h"
+
+namespace weir {
+
+namespace {
+
+constexpr Duration kGrace = std::chrono::seconds(1);  // for hooks that are running and the client's own threads
+
+Result<void> check(const ConsumerSettings& settings) {
+  auto invalid = [](std::string text) { return fail(ErrorKind::kInvalid, std::move(text)); };
+  if (settings.topics.empty()) return invalid("a consumer needs at least one topic");
+  if (settings.group_id.empty()) return invalid("group.id is empty");
+  if (settings.max_poll_records < 1) return invalid("max.poll.records: at least 1");
+  if (settings.low_watermark >= settings.high_watermark) return invalid("the low watermark must be below the high one");
+  if (settings.buffer_memory < kMiB) return invalid("buffer.memory: at least 1 MiB");
+  if (settings.session_timeout >= settings.max_poll_interval)
+    return invalid("session.timeout.ms must be below max.poll.interval.ms");
+  return {};
+}
+
+}  // namespace
+
+/// Steps the core until the group was left or there is no more time for it.
+struct Consumer::Worker {
+  std::thread thread;
+  std::future<void> ended;
+};
+
+Result<std::unique_ptr<Consumer>> Consumer::open(const ConsumerSettings& settings, ConsumerHooks hooks) {
+  if (auto fine = check(settings); !fine) return tl::unexpected(fine.error());
+  // The transport comes first and goes first, so the core it wakes is always there.
+  auto target = std::make_shared<std::atomic<ConsumerCore*>>(nullptr);
+  auto transport = client::open_rdkafka_consumer(settings, [target] {
+    if (auto* core = target->load()) core->wake();
+  });
+  if (!transport) return tl::unexpected(transport.error());
+  auto core = std::make_shared<ConsumerCore>(settings, std::move(hooks), std::move(*transport), system_clock());
+  target->store(core.get());
+  return std::make_unique<Consumer>(std::move(core), true);
+}
+
+Consumer::Consumer(std::shared_ptr<ConsumerCore> core, bool threaded) : core_(std::move(core)) {
+  if (!threaded) return;
+  core_->set_threaded();
+  worker_ = std::make_unique<Worker>();
+  std::promise<void> end;
+  worker_->ended = end.get_future();
+  worker_->thread = std::thread([core = core_, end = std::move(end)]() mutable {
+    runtime::name_thread("weir-consumer");
+    while (!core->finished()) {
+      const MonoTime next = core->step();
+      core->wait_for_work(std::min(next, system_clock().now().mono + std::chrono::milliseconds(100)));
+    }
+    core->release_transport();
+    end.set_value();
+  });
+}
+
+Consumer::~Consumer() {
+  if (core_->in_child()) {
+    // The thread and maybe a lock's holder stayed in the parent: everything here is left as it is.
+    if (worker_) (void)worker_.release();
+    (void)new std::shared_ptr<ConsumerCore>(std::move(core_));
+    return;
+  }
+  close(Duration::zero());
+  if (!worker_) return;
+  // A hook that never returns, or a client library that does not end, keeps the thread; it owns all it needs.
+  if (!core_->in_hook() && worker_->ended.wait_for(kGrace) == std::future_status::ready) {
+    worker_->thread.join();
+  } else {
+    worker_->thread.detach();
+  }
+}
+
+Result<std::vector<ConsumedRecord>> Consumer::poll(Duration wait) { return core_->poll(wait); }
+
+void Consumer::finish(const ConsumedRecord& record) {
+  core_->finish(record.partition, record.assignment, record.offset);
+}
+void Consumer::finish(const TopicPartition& partition, std::uint64_t assignment, Offset offset) {
+  core_->finish(partition, assignment, offset);
+}
+std::optional<Offset> Consumer::finished_prefix(const TopicPartition& partition) const {
+  return core_->finished_prefix(partition);
+}
+
+Result<void> Consumer::commit(const TopicPartition& partition, Offset next) { return core_->commit(partition, next); }
+void Consumer::commit_finished() { core_->commit_finished(); }
+Result<void> Consumer::flush_commits(Duration deadline) { return core_->flush_commits(deadline); }
+
+void Consumer::hold(const TopicPartition& partition) { core_->hold(partition); }
+void Consumer::release(const TopicPartition& partition) { core_->release(partition); }
+void Consumer::give_back(std::vector<ConsumedRecord> records) { core_->give_back(std::move(records)); }
+
+std::vector<TopicPartition> Consumer::assignment() const { return core_->assignment(); }
+bool Consumer::assigned() const { return core_->assigned(); }
+ConsumerStats Consumer::stats() const { return core_->stats(); }
+std::vector<SettingInForce> Consumer::in_force() const { return core_->in_force(); }
+
+bool Consumer::close(Duration deadline) {
+  if (core_->in_child()) return false;
+  core_->request_close(deadline);
+  if (!worker_ || core_->in_hook()) return false;
+  core_->wait_finished(std::min<Duration>(deadline, std::chrono::hours(24)) + kGrace);
+  return core_->ended_well();
+}
+
+}  // namespace weir
