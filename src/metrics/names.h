@@ -85,10 +85,13 @@ inline constexpr Metric kSinkStoreSeconds{"weir_sink_store_seconds", kHistogram,
 inline constexpr Metric kSinkLatencySeconds{"weir_sink_latency_seconds", kHistogram, "Time from read at the agent to stored, by topic"};
 
 // ---- Guard
-inline constexpr Metric kConsumerLag{"kafka_consumer_lag", kGauge, "Records between the committed offset and the end of the log, by group, topic, partition and state"};
+inline constexpr Metric kConsumerLag{"kafka_consumer_lag", kGauge, "Records between the committed offset and the end of the log, by group, topic, partition, state of the group, and assigned (false: members read it no more)"};
+inline constexpr Metric kConsumerLagSeconds{"weir_consumer_lag_seconds", kGauge, "Time since the committed offset was the end of the log, by group, topic and partition"};
+inline constexpr Metric kConsumerLost{"weir_consumer_lost_records", kGauge, "Records below the start of the log that the group had still to read: retention took them, by group, topic and partition"};
 inline constexpr Metric kGroupLag{"weir_group_lag_records", kGauge, "Sum of the lag of a group's partitions, by group"};
 inline constexpr Metric kGroupLagSeconds{"weir_group_lag_seconds", kGauge, "Largest time since a committed offset was the end of its log, by group"};
 inline constexpr Metric kGroupMembers{"weir_group_members", kGauge, "Members of a group, by group and state"};
+inline constexpr Metric kGroupStale{"weir_group_stale", kGauge, "1 while a group cannot be asked: its lag is from an earlier measurement, by group"};
 inline constexpr Metric kUncommittedPartitions{"weir_uncommitted_partitions", kGauge, "Partitions with records and no committed offset, by group"};
 inline constexpr Metric kLagClamped{"weir_lag_clamped_total", kCounter, "Samples in which a commit was beyond the end read with it; shown as 0"};
 inline constexpr Metric kGuardDecisions{"weir_guard_decisions_total", kCounter, "Decisions taken, by law"};
