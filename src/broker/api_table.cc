@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "broker/batch_check.h"
 #include "protocol/codec.h"
 #include "protocol/messages/0_produce.h"
 #include "protocol/messages/10_find_coordinator.h"
@@ -44,9 +45,14 @@ constexpr Api from_zero(Api api) {
   return api;
 }
 
+constexpr Api prepared(Api api, std::shared_ptr<const void> (*prepare)(const void*, int)) {
+  api.prepare = prepare;
+  return api;
+}
+
 // Produce 13 and Fetch 13 name topics by id, OffsetCommit 10 and OffsetFetch 10 too: clients negotiate down for now.
 constexpr Api kApis[] = {
-    from_zero(api<ProduceRequest>(3, 12, handle_produce)),
+    prepared(from_zero(api<ProduceRequest>(3, 12, handle_produce)), check_produce),
     api<FetchRequest>(4, 12, handle_fetch),
     api<ListOffsetsRequest>(1, 11, handle_list_offsets),
     api<MetadataRequest>(0, 13, handle_metadata),
@@ -80,11 +86,13 @@ const Api* find_api(std::int16_t key) {
   return it != std::end(kApis) && static_cast<std::int16_t>(it->key) == key ? it : nullptr;
 }
 
-Result<std::shared_ptr<const void>> decode_request(const Api& api, int version, wire::Reader& body) {
+Result<void> decode_request(const Api& api, wire::Reader& body, Request& request) {
   const Table& table = api.request();
   std::shared_ptr<void> message(table.ops->create(), table.ops->destroy);
-  if (auto done = decode(table, message.get(), version, body); !done) return tl::unexpected(done.error());
-  return message;
+  if (auto done = decode(table, message.get(), request.version, body); !done) return done;
+  if (api.prepare != nullptr) request.prepared = api.prepare(message.get(), request.version);
+  request.message = std::move(message);
+  return {};
 }
 
 }  // namespace weir::broker

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "broker/handlers/handler.h"
+#include "broker/request.h"
 #include "protocol/api_key.h"
 #include "protocol/field_table.h"
 #include "wire/reader.h"
@@ -18,6 +19,9 @@ struct Api {
   const protocol::Table& (*request)();
   const protocol::Table& (*response)();
   Handler handler;
+  /// Work on the decoded message that needs no state (CRCs): done on the io loop, kept in Request::prepared. Null:
+  /// none.
+  std::shared_ptr<const void> (*prepare)(const void* message, int version) = nullptr;
 };
 
 /// By key.
@@ -25,7 +29,7 @@ std::span<const Api> apis();
 /// Null for an API that is not served. Any thread.
 const Api* find_api(std::int16_t key);
 
-/// Decodes the request struct of `api`. Any thread.
-Result<std::shared_ptr<const void>> decode_request(const Api& api, int version, wire::Reader& body);
+/// Decodes `body` as the request struct of `api` and `request.version`, and prepares it. Any thread.
+Result<void> decode_request(const Api& api, wire::Reader& body, Request& request);
 
 }  // namespace weir::broker

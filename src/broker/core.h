@@ -23,19 +23,48 @@
 #include "base/clock.h"
 #include "broker/broker_config.h"
 #include "broker/decision.h"
+#include "broker/durable_waits.h"
 #include "broker/effects.h"
+#include "broker/partitions.h"
+#include "broker/producer_ids.h"
 #include "broker/request.h"
+#include "broker/timer_wheel.h"
 #include "broker/topics.h"
+#include "protocol/messages/0_produce.h"
+#include "runtime/file.h"
 
 namespace weir::broker {
 
 class GroupCoordinator;
-class Partitions;
-class ProducerIds;
 class Quotas;
+
+/// A Produce answer that waits for fsync. `slots[i]` says which partition of `response` waits for `needs[i]`: its
+/// answer becomes KAFKA_STORAGE_ERROR when that never is met.
+struct ProduceAnswer {
+  struct Slot {
+    std::size_t topic = 0;
+    std::size_t partition = 0;
+  };
+  std::shared_ptr<protocol::ProduceResponse> response;
+  std::vector<Need> needs;
+  std::vector<Slot> slots;
+  Duration mute{};
+};
+
+inline constexpr std::string_view kOffsetsTopic = "__consumer_offsets";
 
 class Core {
  public:
+  /// Opens or makes the data directory `config.log_dir` (locked), replays the metadata log, recovers the partitions and
+  /// loads the groups. Blocks on the disk. `config` is finished; `files` outlives the core.
+  static Result<std::unique_ptr<Core>> open(runtime::FileSystem& files, BrokerConfig config, Now now);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+  /// Clean stop, when no Sync is out any more: everything synced and checkpointed. Blocks on the disk; nothing is
+  /// called afterwards.
+  Result<void> close(Now now);
+
   // ---- For the loops ------------------------------------------------------------------------------------------------
 
   Effects handle(Now now, Request request);
@@ -60,7 +89,7 @@ class Core {
   Partitions& partitions() { return *partitions_; }
   GroupCoordinator& groups() { return *groups_; }
   Quotas& quotas() { return *quotas_; }
-  ProducerIds& producer_ids() { return *producer_ids_; }
+  ProducerIds& producer_ids() { return producer_ids_; }
 
   /// The open request with this id; null when it is answered or its connection is gone. A `const Request&` given to a
   /// handler stays valid until the handler returns, also after reply().
@@ -77,6 +106,16 @@ class Core {
   /// queue.
   void long_poll(RequestId id);
 
+  /// Answers a Produce request when every need is met; the index of a need is the index of its `slots` entry.
+  void reply_when_durable(RequestId id, ProduceAnswer answer);
+  /// Leaves a Fetch open until more can be shown of these partitions or `deadline` has come; handle_fetch then runs
+  /// again (may_wait() is false once the deadline has come).
+  void wait_for_records(RequestId id, const std::vector<Partition*>& partitions, MonoTime deadline);
+  /// True while the Fetch being handled may wait: always on its first run, later until its deadline.
+  bool may_wait(RequestId id) const;
+  /// Bytes were appended to the partition: sync it when due, wake readers when they may see it.
+  void appended(Partition& partition, std::uint64_t bytes);
+
   /// Carries a decision out; see decision.h for what happens when. False when the records could not be appended (the
   /// answers were refused and nothing was replayed).
   bool commit(GroupDecision decision);
@@ -87,6 +126,62 @@ class Core {
   /// Makes sure `__consumer_offsets` exists (FindCoordinator and the group handlers call it first; cheap when it does).
   /// False when it could not be created: answer COORDINATOR_NOT_AVAILABLE.
   bool ensure_offsets_topic();
+
+ private:
+  struct Open;
+  struct Pending;
+  struct MetadataState;
+  Core(runtime::FileSystem& files, BrokerConfig config, Now now);
+
+  // core.cc
+  void begin(Now now);
+  Effects end();
+  void finish(RequestId id);
+  void run_handler(Open& open);
+  void wake_fetches(Partition& partition);
+  void fetch_due(RequestId id);
+
+  // core_commit.cc: decisions, syncing, answers that wait for it
+  template <typename Decision>
+  void refuse(const Decision& decision, protocol::ErrorCode error);
+  void answer_when(std::vector<Need> needs, std::vector<Answer> answers, protocol::ErrorCode on_failure);
+  void add_metadata_need(std::vector<Need>& needs) const;
+  void settle(const std::vector<DurableWaits::Settled>& settled);
+  void replay(const MetadataRecord& record);
+  void advanced(Partition& partition);
+  void start_syncs();
+  void metadata_synced(const Result<void>& outcome);
+  void partition_synced(Partition& partition, const Result<void>& outcome);
+
+  // core_start.cc: loading
+  Result<void> load_metadata();
+  Result<void> open_partitions();
+  Result<void> load_groups();
+  Result<void> load_group_partition(Partition& partition);
+  void retain();
+
+  runtime::FileSystem& files_;
+  Now now_;
+  BrokerConfig config_;
+  HostPort endpoint_;
+  std::string cluster_id_;
+  Topics topics_;
+  ProducerIds producer_ids_;
+  std::unique_ptr<Quotas> quotas_;
+  std::unique_ptr<GroupCoordinator> groups_;
+  std::unique_ptr<storage::LogDirectory> directory_;
+  std::unique_ptr<Partitions> partitions_;
+  std::unique_ptr<MetadataState> metadata_;
+
+  std::unordered_map<RequestId, std::unique_ptr<Open>> open_;
+  std::vector<std::unique_ptr<Open>> finished_;  // kept until the call returns, so that handlers may still read them
+  TimerWheel fetch_deadlines_;
+  std::vector<LogId> dirty_;  // partitions that may be due for a sync
+  DurableWaits waits_;
+  std::unordered_map<DurableWaits::Ticket, Pending> pending_;
+  bool checkpoint_out_ = false;
+  MonoTime next_retention_{};
+  Effects effects_;
 };
 
 // ---- What the other parts offer the core (each in its own header)

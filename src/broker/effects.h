@@ -14,6 +14,9 @@ namespace weir::broker {
 
 /// One open log (a partition of a topic, or the metadata log). Never used twice while the process lives.
 using LogId = Strong<struct LogIdTag, std::uint32_t>;
+inline constexpr LogId kMetadataLog{0};
+inline constexpr LogId kCheckpointLog{1};  ///< Not a log: the recovery points, whose works also go one after the other.
+inline constexpr std::uint32_t kFirstPartitionLog = 2;
 
 /// Encode `response` for the request's version and send it, after the replies to earlier requests of the connection.
 /// With `mute` the reply still goes out at once, and then the connection is not read for that long (Kafka's quota law).

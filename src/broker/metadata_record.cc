@@ -63,16 +63,7 @@ std::optional<std::string> maybe(wire::Reader& in) {
   return s ? std::optional<std::string>(*s) : std::nullopt;
 }
 
-}  // namespace
-
-ByteBuffer encode(const MetadataRecord& record) {
-  Encoder encoder;
-  std::visit(encoder, record);
-  return encoder.out.take();
-}
-
-Result<MetadataRecord> decode_metadata_record(ByteView bytes) {
-  wire::Reader in(bytes);
+Result<MetadataRecord> decode_one(wire::Reader& in) {
   MetadataRecord record;
   const auto type = in.int8();
   switch (type) {
@@ -121,9 +112,26 @@ Result<MetadataRecord> decode_metadata_record(ByteView bytes) {
                     fmt::format("metadata record of unknown type {}: written by a newer weir; start that one", type));
       }
   }
-  if (in.ok() && in.remaining() > 0) in.fail("bytes after the end of the record");
   if (auto ok = in.result(); !ok) return fail(ok.error().kind, "metadata record: " + ok.error().message);
   return record;
+}
+
+}  // namespace
+
+ByteBuffer encode(const std::vector<MetadataRecord>& records) {
+  Encoder encoder;
+  for (const MetadataRecord& record : records) std::visit(encoder, record);
+  return encoder.out.take();
+}
+
+Result<std::vector<MetadataRecord>> decode_metadata_records(ByteView bytes) {
+  std::vector<MetadataRecord> records;
+  for (wire::Reader in(bytes); in.remaining() > 0;) {
+    auto record = decode_one(in);
+    if (!record) return tl::unexpected(record.error());
+    records.push_back(std::move(*record));
+  }
+  return records;
 }
 
 }  // namespace weir::broker

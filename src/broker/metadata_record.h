@@ -1,9 +1,9 @@
 // The records of the broker's one metadata log (topics, configs, quotas, producer-id blocks, cluster id) and their
 // bytes.
 //
-// Layout of a record: type (int8), then the fields below in order, in Kafka's primitives (STRING, INT32, UUID ...; a
-// nullable string is a NULLABLE_STRING). New types are added at the end; an unknown type stops the start with a clear
-// error.
+// An entry of the log is one or more records. Layout of a record: type (int8), then the fields below in order, in
+// Kafka's primitives (STRING, INT32, UUID ...; a nullable string is a NULLABLE_STRING). New types are added at the end;
+// an unknown type stops the start with a clear error.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,11 @@ struct TopicDeletedRecord {
   bool operator==(const TopicDeletedRecord&) const = default;
 };
 
-/// One setting of one resource; no value takes it back to its default. `resource_type` as Kafka's ConfigResource: 2
-/// topic, 4 broker (name "" is the cluster-wide default).
+/// Kafka's ConfigResource types.
+inline constexpr std::int8_t kTopicResource = 2;
+inline constexpr std::int8_t kBrokerResource = 4;
+
+/// One setting of one resource; no value takes it back to its default. The broker's own have the name "".
 struct ConfigRecord {
   std::int8_t resource_type = 0;
   std::string resource_name;
@@ -69,7 +72,8 @@ struct ProducerIdsRecord {
 using MetadataRecord =
     std::variant<ClusterRecord, TopicRecord, TopicDeletedRecord, ConfigRecord, QuotaRecord, ProducerIdsRecord>;
 
-ByteBuffer encode(const MetadataRecord& record);
-Result<MetadataRecord> decode_metadata_record(ByteView bytes);
+/// The records of one decision make one entry of the log, so that they are there together or not at all.
+ByteBuffer encode(const std::vector<MetadataRecord>& records);
+Result<std::vector<MetadataRecord>> decode_metadata_records(ByteView bytes);
 
 }  // namespace weir::broker

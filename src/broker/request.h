@@ -30,8 +30,11 @@ struct Request {
   std::string client_id;    ///< As sent; empty when null.
   std::string client_host;  ///< As Kafka prints it: "/127.0.0.1".
   Bytes size = 0;           ///< The frame without its length field: what quotas and the request queue count.
-  /// The decoded request struct of `api_key` (protocol::HeartbeatRequest and so on).
+  /// The decoded request struct of `api_key` (protocol::HeartbeatRequest and so on). Null only for an ApiVersions
+  /// request of a version we do not know, which is answered all the same, as version 0.
   std::shared_ptr<const void> message;
+  /// What the io loop worked out beside decoding, so that the core loop need not: CheckedProduce for Produce.
+  std::shared_ptr<const void> prepared;
 
   /// The message as its struct. `T` must be the request struct of `api_key`: the api table pairs them.
   template <typename T>

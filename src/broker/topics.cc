@@ -6,9 +6,6 @@
 #include <cctype>
 
 namespace weir::broker {
-namespace {
-constexpr std::int8_t kTopicResource = 2;
-}
 
 void Topics::replay(const TopicRecord& record) {
   const auto [it, added] = topics_.try_emplace(record.name);

@@ -1,0 +1,295 @@
+// Decisions, fsync, and the answers that wait for it.
+#include <algorithm>
+
+#include "base/log.h"
+#include "broker/core.h"
+#include "broker/core_state.h"
+#include "broker/group/coordinator.h"
+#include "broker/quota.h"
+#include "wire/record_batch.h"
+
+namespace weir::broker {
+
+using protocol::ErrorCode;
+
+// ---- Decisions
+// -----------------------------------------------------------------------------------------------------------
+
+template <typename Decision>
+void Core::refuse(const Decision& decision, ErrorCode error) {
+  for (const Answer& answer : decision.answers) {
+    const Request* request = open(answer.request);
+    if (request != nullptr) reply(answer.request, answer.refuse(*request, error));
+  }
+}
+
+bool Core::commit(MetadataDecision decision) {
+  bool appended = decision.records.empty() || !metadata_->failed;
+  if (appended && !decision.records.empty()) {
+    const auto done = metadata_->log.append(encode(decision.records));
+    if (!done) log::warn("metadata log: {}", done.error().message);
+    appended = done.has_value();
+    if (appended) {
+      ++metadata_->appended;
+      for (const MetadataRecord& record : decision.records) replay(record);
+    }
+  }
+  if (!appended) {
+    refuse(decision, ErrorCode::kKafkaStorageError);
+    return false;
+  }
+  std::vector<Need> needs;
+  add_metadata_need(needs);
+  answer_when(std::move(needs), std::move(decision.answers), ErrorCode::kKafkaStorageError);
+  return true;
+}
+
+bool Core::commit(GroupDecision decision) {
+  constexpr ErrorCode kRefused = ErrorCode::kCoordinatorNotAvailable;
+  const TopicPartition name{std::string(kOffsetsTopic), decision.partition};
+  if (!ensure_offsets_topic()) {
+    refuse(decision, kRefused);
+    return false;
+  }
+  auto opened = partitions_->open(name, now_.wall);
+  if (!opened || *opened == nullptr) {
+    log::warn("{}-{}: {}", kOffsetsTopic, decision.partition.value,
+              opened ? "no such partition" : opened.error().message);
+    refuse(decision, kRefused);
+    return false;
+  }
+  Partition& partition = **opened;
+  if (!decision.records.empty()) {
+    wire::BatchBuilder batch;
+    for (const GroupRecord& record : decision.records) {
+      batch.add(to_unix_ms(now_.wall), ByteView(record.key),
+                record.value ? std::optional<ByteView>(*record.value) : std::nullopt);
+    }
+    const ByteBuffer bytes = batch.build();
+    const auto done = partition.log->append({.batches = bytes}, now_.wall);
+    if (!done) {
+      log::warn("{}-{}: {}", kOffsetsTopic, decision.partition.value, done.error().message);
+      refuse(decision, kRefused);
+      return false;
+    }
+    for (const GroupRecord& record : decision.records) {
+      groups_->replay(decision.partition, record.key,
+                      record.value ? std::optional<ByteView>(*record.value) : std::nullopt, now_.wall);
+    }
+    appended(partition, bytes.size());
+  }
+  std::vector<Need> needs;
+  if (partition.config.durable_acks()) {
+    if (partition.log->end_offset() > partition.log->durable_offset()) {
+      if (partition.log->read_only()) {  // What is not durable there never will be.
+        refuse(decision, kRefused);
+        return false;
+      }
+      needs.push_back({partition.id, partition.log->end_offset().value});
+    }
+    add_metadata_need(needs);
+  }
+  answer_when(std::move(needs), std::move(decision.answers), kRefused);
+  return true;
+}
+
+/// Answers may speak of a topic or a setting that is only a moment old.
+void Core::add_metadata_need(std::vector<Need>& needs) const {
+  if (metadata_->appended > metadata_->durable && !metadata_->failed)
+    needs.push_back({kMetadataLog, metadata_->appended});
+}
+
+void Core::answer_when(std::vector<Need> needs, std::vector<Answer> answers, ErrorCode on_failure) {
+  if (answers.empty()) return;
+  if (needs.empty()) {
+    for (Answer& answer : answers) reply(answer.request, std::move(answer.response));
+    return;
+  }
+  Pending pending;
+  pending.answers = std::move(answers);
+  pending.on_failure = on_failure;
+  pending_.emplace(waits_.add(needs), std::move(pending));
+}
+
+void Core::reply_when_durable(RequestId id, ProduceAnswer answer) {
+  if (answer.needs.empty()) {
+    reply(id, std::move(answer.response), answer.mute);
+    return;
+  }
+  // The records are in the log: only the answer has to be kept.
+  if (const auto it = open_.find(id); it != open_.end()) {
+    finished_.emplace_back(std::make_unique<Open>())->request.message = std::move(it->second->request.message);
+    it->second->request.prepared.reset();
+  }
+  std::vector<Need> needs = answer.needs;
+  add_metadata_need(needs);
+  Pending pending;
+  pending.producer = id;
+  pending.produce = std::move(answer);
+  pending_.emplace(waits_.add(needs), std::move(pending));
+}
+
+void Core::settle(const std::vector<DurableWaits::Settled>& settled) {
+  for (const auto& [ticket, failed] : settled) {
+    auto node = pending_.extract(ticket);
+    WEIR_ASSERT(!node.empty());
+    Pending& pending = node.mapped();
+    if (pending.producer != kNoRequest) {
+      ProduceAnswer& produce = pending.produce;
+      for (const std::size_t need : failed) {
+        for (std::size_t i = 0; i < produce.slots.size(); ++i) {
+          if (need < produce.needs.size() && i != need) continue;  // The metadata log's need stands for all of them.
+          auto& slot =
+              produce.response->responses[produce.slots[i].topic].partition_responses[produce.slots[i].partition];
+          slot.error_code = ErrorCode::kKafkaStorageError;
+          slot.base_offset = slot.log_append_time_ms = slot.log_start_offset = -1;
+        }
+      }
+      reply(pending.producer, std::move(produce.response), produce.mute);
+    }
+    for (Answer& answer : pending.answers) {
+      const Request* request = open(answer.request);
+      if (request == nullptr) continue;
+      reply(answer.request, failed.empty() ? std::move(answer.response) : answer.refuse(*request, pending.on_failure));
+    }
+  }
+}
+
+void Core::replay(const MetadataRecord& record) {
+  struct Visitor {
+    Core& core;
+    void operator()(const ClusterRecord& r) { core.cluster_id_ = r.cluster_id; }
+    void operator()(const TopicRecord& r) { core.topics_.replay(r); }
+    void operator()(const TopicDeletedRecord& r) {
+      const Topic* topic = core.topics_.find(r.name);
+      if (topic == nullptr || topic->id != r.id) return;
+      const std::int32_t count = topic->partitions;
+      core.topics_.replay(r);
+      if (core.partitions_ == nullptr) return;  // loading
+      std::vector<LogId> closing;
+      core.partitions_->each([&](Partition& partition) {
+        if (partition.name.topic == r.name) closing.push_back(partition.id);
+      });
+      std::vector<RequestId> watching;
+      for (const LogId id : closing) {
+        const auto& fetches = core.partitions_->find(id)->fetches;
+        watching.insert(watching.end(), fetches.begin(), fetches.end());
+      }
+      for (auto& work : core.partitions_->remove(r.name, count)) core.effects_.push_back(Chore{std::move(work)});
+      for (const LogId id : closing) core.settle(core.waits_.failed(id));
+      for (const RequestId id : watching) core.fetch_due(id);
+      core.groups_->topic_deleted(r.name);
+    }
+    void operator()(const ConfigRecord& r) {
+      core.topics_.replay(r);
+      if (r.resource_type == kBrokerResource) {
+        const auto done = core.config_.alter(r.key, r.value ? std::optional<std::string_view>(*r.value) : std::nullopt);
+        if (!done) log::warn("metadata log: {}", done.error().message);
+      }
+      if (core.partitions_ == nullptr) return;
+      core.partitions_->refresh(r.resource_type == kBrokerResource ? "" : r.resource_name);
+      core.partitions_->each([&](Partition& partition) {
+        core.dirty_.push_back(partition.id);  // flush.messages may have changed
+        core.advanced(partition);
+      });
+    }
+    void operator()(const QuotaRecord& r) { core.quotas_->replay(r); }
+    void operator()(const ProducerIdsRecord& r) { core.producer_ids_.replay(r); }
+  };
+  std::visit(Visitor{*this}, record);
+}
+
+PartitionId Core::group_partition(std::string_view group) const {
+  const Topic* topic = topics_.find(kOffsetsTopic);
+  return partition_of_group(group, topic != nullptr ? topic->partitions : config_.offsets_topic_num_partitions);
+}
+
+bool Core::ensure_offsets_topic() {
+  if (topics_.find(kOffsetsTopic) != nullptr) return true;
+  const std::string name(kOffsetsTopic);
+  return commit(
+      MetadataDecision{.records = {TopicRecord{name, wire::random_uuid(), config_.offsets_topic_num_partitions},
+                                   ConfigRecord{kTopicResource, name, "cleanup.policy", "compact"},
+                                   ConfigRecord{kTopicResource, name, "compression.type", "producer"}},
+                       .answers = {}});
+}
+
+// ---- Appends and fsync
+// ---------------------------------------------------------------------------------------------------
+
+void Core::appended(Partition& partition, std::uint64_t bytes) {
+  partition.unsynced_bytes += bytes;
+  dirty_.push_back(partition.id);
+  if (!partition.config.durable_acks()) advanced(partition);
+}
+
+void Core::advanced(Partition& partition) {
+  settle(waits_.reached(partition.id, partition.high_watermark().value));
+  wake_fetches(partition);
+}
+
+void Core::start_syncs() {
+  std::vector<LogId> dirty;
+  dirty.swap(dirty_);
+  for (const LogId id : dirty) {
+    Partition* partition = partitions_->find(id);
+    if (partition == nullptr || !partition->sync_due()) continue;
+    partition->syncing = partition->log->prepare_sync();
+    partition->unsynced_bytes = 0;
+    effects_.push_back(Sync{id, partition->syncing->work});
+  }
+  if (metadata_->appended > metadata_->durable && !metadata_->syncing && !metadata_->failed) {
+    metadata_->syncing = metadata_->appended;
+    effects_.push_back(Sync{kMetadataLog, metadata_->log.prepare_sync()});
+  }
+  if (!checkpoint_out_ && directory_->checkpoint_due()) {
+    checkpoint_out_ = true;
+    effects_.push_back(Sync{kCheckpointLog, directory_->checkpoint()});
+  }
+}
+
+Effects Core::synced(Now now, LogId log, Result<void> outcome) {
+  begin(now);
+  if (log == kMetadataLog) {
+    metadata_synced(outcome);
+  } else if (log == kCheckpointLog) {
+    checkpoint_out_ = false;
+    if (!outcome) log::warn("recovery points cannot be written: {}", outcome.error().message);
+  } else if (Partition* partition = partitions_->find(log)) {
+    partition_synced(*partition, outcome);
+  }
+  return end();
+}
+
+void Core::metadata_synced(const Result<void>& outcome) {
+  const std::int64_t position = *std::exchange(metadata_->syncing, std::nullopt);
+  if (outcome) {
+    metadata_->durable = position;
+    settle(waits_.reached(kMetadataLog, position));
+    return;
+  }
+  log::error("metadata log: fsync failed ({}): no topic or setting can be changed until the broker is restarted",
+             outcome.error().message);
+  metadata_->failed = true;
+  settle(waits_.failed(kMetadataLog));
+}
+
+void Core::partition_synced(Partition& partition, const Result<void>& outcome) {
+  const storage::SyncPoint point = *std::exchange(partition.syncing, std::nullopt);
+  partition.log->synced(point, outcome);
+  if (partition.removed) {
+    partitions_->forget(partition.id);
+    return;
+  }
+  if (!outcome) {
+    log::error("{}-{}: fsync failed ({}): read-only up to offset {} until the broker is restarted",
+               partition.name.topic, partition.name.partition.value, outcome.error().message,
+               partition.log->durable_offset().value);
+    settle(waits_.failed(partition.id));
+    return;
+  }
+  dirty_.push_back(partition.id);
+  if (partition.config.durable_acks()) advanced(partition);
+}
+
+}  // namespace weir::broker

@@ -1,0 +1,132 @@
+// Loading the data directory, retention, and the clean stop.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/log.h"
+#include "broker/core.h"
+#include "broker/core_state.h"
+#include "broker/group/coordinator.h"
+#include "broker/quota.h"
+#include "wire/record_batch.h"
+
+namespace weir::broker {
+namespace {
+constexpr std::string_view kMetadataFile = "weir-metadata.log";
+constexpr Bytes kLoadChunk = kMiB;
+constexpr Bytes kMaxPlainBatch = 256 * kMiB;
+}  // namespace
+
+Result<std::unique_ptr<Core>> Core::open(runtime::FileSystem& files, BrokerConfig config, Now now) {
+  if (config.log_dir.empty()) return fail(ErrorKind::kInvalid, "no data directory: name one with --data or log.dirs");
+  std::unique_ptr<Core> core(new Core(files, std::move(config), now));
+  auto directory = storage::LogDirectory::open(files, core->config_.log_dir);
+  if (!directory) return tl::unexpected(directory.error());
+  core->directory_ = std::move(*directory);
+  if (auto done = core->load_metadata(); !done) return tl::unexpected(done.error());
+  core->partitions_ = std::make_unique<Partitions>(*core->directory_, core->config_, core->topics_);
+  core->groups_ = std::make_unique<GroupCoordinator>(*core);
+  if (auto done = core->open_partitions(); !done) return tl::unexpected(done.error());
+  if (auto done = core->load_groups(); !done) return tl::unexpected(done.error());
+  core->groups_->loaded(now);
+  core->next_retention_ = now.mono + std::chrono::milliseconds(core->config_.log_retention_check_interval_ms);
+  return core;
+}
+
+Result<void> Core::load_metadata() {
+  const runtime::Path path = runtime::Path(config_.log_dir) / kMetadataFile;
+  auto log = storage::RecordLog::open(files_, path, [&](ByteView payload) -> Result<void> {
+    auto records = decode_metadata_records(payload);
+    if (!records) return tl::unexpected(records.error());
+    for (const MetadataRecord& record : *records) replay(record);
+    return {};
+  });
+  if (!log) return tl::unexpected(log.error());
+  metadata_ = std::make_unique<MetadataState>(std::move(*log));
+  metadata_->appended = metadata_->durable = static_cast<std::int64_t>(metadata_->log.records());
+  if (!cluster_id_.empty()) return {};
+  if (!directory_->found().empty()) {
+    return fail(
+        ErrorKind::kInvalid,
+        fmt::format("{}: there are partitions but no {}: not a data directory of weir's, or that file was lost; name "
+                    "another directory",
+                    config_.log_dir, kMetadataFile));
+  }
+  const ClusterRecord cluster{wire::to_string(wire::random_uuid())};
+  if (auto done = metadata_->log.append_durably(encode({cluster})); !done) return done;
+  metadata_->appended = metadata_->durable = 1;
+  replay(cluster);
+  return {};
+}
+
+Result<void> Core::open_partitions() {
+  std::set<std::string> strays;
+  for (const TopicPartition& name : directory_->found()) {
+    if (!topics_.has(name)) {
+      strays.insert(name.topic);
+      continue;
+    }
+    if (auto opened = partitions_->open(name, now_.wall); !opened) return tl::unexpected(opened.error());
+  }
+  for (const auto& topic : strays) {
+    log::warn("{}: holds partitions of '{}', which is not a topic here; they are left alone", config_.log_dir, topic);
+  }
+  return {};
+}
+
+Result<void> Core::load_groups() {
+  std::vector<Partition*> found;
+  partitions_->each([&](Partition& partition) {
+    if (partition.name.topic == kOffsetsTopic) found.push_back(&partition);
+  });
+  for (Partition* partition : found) {
+    if (auto done = load_group_partition(*partition); !done) return done;
+  }
+  return {};
+}
+
+Result<void> Core::load_group_partition(Partition& partition) {
+  storage::Log& log = *partition.log;
+  for (Offset at = log.start_offset(); at < log.end_offset();) {
+    auto slice = log.read(at, kLoadChunk, log.end_offset());
+    if (!slice) return tl::unexpected(slice.error());
+    if (slice->payload.empty()) break;
+    auto bytes = slice->payload.flatten();
+    if (!bytes) return tl::unexpected(bytes.error());
+    for (ByteView rest(*bytes); rest.size() >= wire::kBatchHeaderSize;) {
+      const auto header = wire::read_batch_header(rest);
+      if (!header || header->size() > rest.size()) break;
+      auto reader = wire::RecordReader::open(rest.first(header->size()), kMaxPlainBatch);
+      if (!reader) {
+        return fail(ErrorKind::kInvalid,
+                    fmt::format("{}-{}: offset {}: {}", kOffsetsTopic, partition.name.partition.value,
+                                header->base_offset.value, reader.error().message));
+      }
+      while (auto record = reader->next()) {
+        if (record->key)
+          groups_->replay(partition.name.partition, *record->key, record->value, from_unix_ms(record->timestamp));
+      }
+      rest = rest.subspan(header->size());
+    }
+    if (slice->next <= at) break;
+    at = slice->next;
+  }
+  return {};
+}
+
+void Core::retain() {
+  next_retention_ = now_.mono + std::chrono::milliseconds(config_.log_retention_check_interval_ms);
+  partitions_->each([&](Partition& partition) {
+    if (auto work = partition.log->retain(now_.wall)) effects_.push_back(Chore{std::move(work)});
+  });
+}
+
+Result<void> Core::close(Now now) {
+  begin(now);
+  if (metadata_->appended > metadata_->durable && !metadata_->failed) {
+    if (auto done = metadata_->log.prepare_sync()(); !done) return done;
+  }
+  return directory_->close(now.wall);
+}
+
+}  // namespace weir::broker

@@ -1,0 +1,191 @@
+// Produce: check, append, answer when durable.
+#include "protocol/messages/0_produce.h"
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "broker/batch_check.h"
+#include "broker/core.h"
+#include "broker/handlers/handler.h"
+#include "broker/quota.h"
+
+namespace weir::broker {
+namespace {
+
+using protocol::ErrorCode;
+using protocol::ProduceRequest;
+using protocol::ProduceResponse;
+using PartitionResponse = ProduceResponse::PartitionProduceResponse;
+
+/// What a compressed batch of a compacted topic may become when its keys are looked at.
+constexpr Bytes kMaxPlainBatch = 64 * kMiB;
+
+/// The one client that may write to internal topics, as in Kafka.
+constexpr std::string_view kAdminClient = "__admin_client";
+
+struct Refusal {
+  ErrorCode error;
+  std::string message;
+};
+
+PartitionResponse refusal(std::int32_t index, Refusal why) {
+  PartitionResponse response{.index = index, .error_code = why.error, .base_offset = -1};
+  if (!why.message.empty()) response.error_message = std::move(why.message);
+  return response;
+}
+
+/// What the topic's settings say against a batch that is sound in itself.
+std::optional<Refusal> check_against(const TopicConfig& config, const TopicPartition& name,
+                                     const CheckedRecords& checked, ByteView bytes, WallTime now) {
+  const wire::BatchHeader& header = checked.header;
+  if (static_cast<std::int64_t>(header.size()) > config.max_message_bytes) {
+    return Refusal{
+        ErrorCode::kMessageTooLarge,
+        fmt::format("The record batch size in the append to {}-{} is {} bytes which exceeds the maximum configured "
+                    "value of {}.",
+                    name.topic, name.partition.value, header.size(), config.max_message_bytes)};
+  }
+  if (header.transactional()) {
+    return Refusal{ErrorCode::kInvalidTxnState,
+                   "Transactions are not served by this broker: produce without a transactional.id"};
+  }
+  if (config.compacted) {
+    bool null_key = checked.has_null_key;
+    if (header.codec() != wire::Codec::kNone) {
+      const auto contents = wire::check_records(bytes, kMaxPlainBatch);
+      if (!contents) return Refusal{to_error(contents.error().fault), contents.error().message};
+      null_key = contents->has_null_key;
+    }
+    if (null_key) {
+      return Refusal{ErrorCode::kInvalidRecord,
+                     fmt::format("Compacted topic cannot accept message without key in topic partition "
+                                 "{}-{}.",
+                                 name.topic, name.partition.value)};
+    }
+  }
+  if (!config.log_append_time) {
+    const std::int64_t clock = to_unix_ms(now);
+    const bool old = header.base_timestamp >= 0 && clock - header.base_timestamp > config.timestamp_before_max_ms;
+    const bool early = header.max_timestamp > clock && header.max_timestamp - clock > config.timestamp_after_max_ms;
+    if (old || early) {
+      return Refusal{
+          ErrorCode::kInvalidTimestamp,
+          fmt::format(
+              "Timestamp {} of message is out of range. The timestamp should be within [{}, {}]",
+              old ? header.base_timestamp : header.max_timestamp,
+              std::max<std::int64_t>(0, clock - std::min(clock, config.timestamp_before_max_ms)),
+              config.timestamp_after_max_ms > INT64_MAX - clock ? INT64_MAX : clock + config.timestamp_after_max_ms)};
+    }
+  }
+  return std::nullopt;
+}
+
+Refusal storage_refusal(const TopicPartition& name, const Error& error) {
+  log::warn("{}-{}: not appended: {}", name.topic, name.partition.value, error.message);
+  return {ErrorCode::kKafkaStorageError, error.message};
+}
+
+struct Append {
+  PartitionResponse response;
+  std::optional<Need> need;
+};
+
+Append append(Core& core, const TopicPartition& name, const ProduceRequest& request, const CheckedRecords& checked,
+              const std::optional<SharedBytes>& records) {
+  const std::int32_t index = name.partition.value;
+  const auto refused = [&](ErrorCode error, std::string message = {}) {
+    return Append{refusal(index, {error, std::move(message)}), std::nullopt};
+  };
+  if (!core.topics().has(name)) return refused(ErrorCode::kUnknownTopicOrPartition);
+  if (checked.error != ErrorCode::kNone) return refused(checked.error, checked.message);
+  const auto opened = core.partitions().open(name, core.now().wall);
+  if (!opened) return {refusal(index, storage_refusal(name, opened.error())), std::nullopt};
+  Partition& partition = **opened;
+  if (request.acks == -1 && partition.config.min_insync_replicas > 1) {
+    return refused(ErrorCode::kNotEnoughReplicas,
+                   fmt::format("min.insync.replicas is {} and this broker is the only copy; set it to 1",
+                               partition.config.min_insync_replicas));
+  }
+  const ByteView bytes = records->view();
+  if (auto why = check_against(partition.config, name, checked, bytes, core.now().wall)) {
+    return {refusal(index, std::move(*why)), std::nullopt};
+  }
+  storage::AppendRequest append_request{.batches = bytes};
+  if (partition.config.log_append_time) append_request.log_append_ms = to_unix_ms(core.now().wall);
+  const auto done = partition.log->append(append_request, core.now().wall);
+  if (!done) return {refusal(index, storage_refusal(name, done.error())), std::nullopt};
+  switch (done->check) {
+    case storage::SequenceCheck::kOutOfOrder:
+      return refused(
+          ErrorCode::kOutOfOrderSequenceNumber,
+          fmt::format("Out of order sequence number for producer {} in partition {}-{}: {} (incoming seq. number)",
+                      checked.header.producer_id.value, name.topic, index, checked.header.base_sequence));
+    case storage::SequenceCheck::kFencedEpoch:
+      return refused(
+          ErrorCode::kInvalidProducerEpoch,
+          fmt::format("Epoch of producer {} in partition {}-{} is {}, which is smaller than the last seen epoch",
+                      checked.header.producer_id.value, name.topic, index, checked.header.producer_epoch));
+    case storage::SequenceCheck::kDuplicate: break;
+    case storage::SequenceCheck::kOk: core.appended(partition, bytes.size()); break;
+  }
+  Append result;
+  result.response = {.index = index,
+                     .base_offset = done->base_offset.value,
+                     .log_append_time_ms = partition.config.log_append_time ? done->log_append_ms : -1,
+                     .log_start_offset = partition.log->start_offset().value};
+  // A duplicate waits too: its original may not be durable yet.
+  const std::int64_t end = done->last_offset.value + 1;
+  if (partition.config.durable_acks() && end > partition.log->durable_offset().value) {
+    if (partition.log->read_only()) return refused(ErrorCode::kKafkaStorageError);
+    result.need = Need{partition.id, end};
+  }
+  return result;
+}
+
+}  // namespace
+
+void handle_produce(Core& core, const Request& request) {
+  const auto& produce = request.as<ProduceRequest>();
+  const auto& checked = *static_cast<const CheckedProduce*>(request.prepared.get());
+  const bool acks_known = produce.acks >= -1 && produce.acks <= 1;
+
+  ProduceAnswer answer{.response = std::make_shared<ProduceResponse>()};
+  bool failed = false;
+  for (std::size_t t = 0; t < produce.topic_data.size(); ++t) {
+    const auto& topic = produce.topic_data[t];
+    auto& topic_response = answer.response->responses.emplace_back();
+    topic_response.name = topic.name;
+    for (std::size_t p = 0; p < topic.partition_data.size(); ++p) {
+      const auto& data = topic.partition_data[p];
+      auto& response = topic_response.partition_responses.emplace_back();
+      if (!acks_known) {
+        response = refusal(data.index, {ErrorCode::kInvalidRequiredAcks, "acks must be -1, 0 or 1"});
+      } else if (topic.name == kOffsetsTopic && request.client_id != kAdminClient) {
+        response = refusal(data.index,
+                           {ErrorCode::kInvalidTopicException, "Cannot append to internal topic __consumer_offsets"});
+      } else {
+        auto done = append(core, {topic.name, PartitionId(data.index)}, produce, checked.topics[t][p], data.records);
+        response = std::move(done.response);
+        if (done.need && produce.acks != 0) {
+          answer.needs.push_back(*done.need);
+          answer.slots.push_back({t, p});
+        }
+      }
+      failed |= response.error_code != ErrorCode::kNone;
+    }
+  }
+  answer.mute = core.quotas().produced(core.now(), request, request.size);
+  if (produce.acks == 0) {
+    if (failed) {
+      core.close(request.id, "a Produce with acks=0 failed: closing is the only way to tell the producer");
+    } else {
+      core.drop(request.id, answer.mute);
+    }
+    return;
+  }
+  answer.response->throttle_time_ms =
+      static_cast<std::int32_t>(std::chrono::ceil<std::chrono::milliseconds>(answer.mute).count());
+  core.reply_when_durable(request.id, std::move(answer));
+}
+
+}  // namespace weir::broker
