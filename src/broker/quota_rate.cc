@@ -13,9 +13,8 @@ void TrailingRate::record(MonoTime now, double amount) {
   samples_.back().amount += amount;
 }
 
-// A sample goes when its last event is older than all windows: one that began before them but reaches into them stays.
 void TrailingRate::forget(MonoTime now) {
-  while (!samples_.empty() && now - samples_.front().last >= windows_ * window_) samples_.pop_front();
+  while (!samples_.empty() && obsolete(samples_.front(), now)) samples_.pop_front();
 }
 
 Duration TrailingRate::span(MonoTime now) const {
@@ -39,11 +38,6 @@ Duration TrailingRate::delay(MonoTime now, double limit) {
   // A year is for ever, and keeps the sum below from overflowing.
   constexpr double kLongest = 365.0 * 24 * 3600 * 1000;
   return milliseconds(static_cast<std::int64_t>(std::min(ms, kLongest) + 0.5));
-}
-
-bool TrailingRate::idle(MonoTime now) {
-  forget(now);
-  return samples_.empty();
 }
 
 }  // namespace weir::broker

@@ -27,7 +27,7 @@ class TrailingRate {
   /// limit. There is no upper bound. `limit` is above zero.
   Duration delay(MonoTime now, double limit);
   /// Nothing is remembered any more: as good as new.
-  bool idle(MonoTime now);
+  bool idle(MonoTime now) const { return samples_.empty() || obsolete(samples_.back(), now); }
 
  private:
   struct Sample {
@@ -35,6 +35,8 @@ class TrailingRate {
     MonoTime last;
     double amount = 0;
   };
+  // A sample that began before the windows but reaches into them still counts.
+  bool obsolete(const Sample& sample, MonoTime now) const { return now - sample.last >= windows_ * window_; }
   void forget(MonoTime now);
   Duration span(MonoTime now) const;
 

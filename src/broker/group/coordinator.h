@@ -33,6 +33,8 @@
 #include "broker/group/group.h"
 #include "broker/request.h"
 #include "protocol/error_code.h"
+#include "protocol/messages/11_join_group.h"
+#include "protocol/messages/14_sync_group.h"
 #include "weir/types.h"
 
 namespace weir::broker {
@@ -43,8 +45,9 @@ class Core;
 class GroupHost {
  public:
   virtual ~GroupHost() = default;
-  /// As Core::commit: on return the records are replayed, or could not be appended and are not.
-  virtual void commit(GroupDecision decision) = 0;
+  /// As Core::commit: on return the records are replayed; or it is false, they could not be appended, and the answers
+  /// were refused.
+  virtual bool commit(GroupDecision decision) = 0;
   /// As Core::reply.
   virtual void reply(RequestId request, Response response) = 0;
   /// The request waits for others: it must not count against the request queue.
@@ -90,23 +93,20 @@ class GroupCoordinator {
 
  private:
   using ErrorCode = protocol::ErrorCode;
-  struct Joining;
 
   // membership.cc
-  ErrorCode check_join(const Joining& joining) const;
+  struct Joining;
+  ErrorCode check_join(const protocol::JoinGroupRequest& message) const;
   bool has_room(const Group& group, const std::string& member_id) const;
   void join_new(const Joining& joining, Group& group);
   void join_known(const Joining& joining, Group& group);
   void add_member(const Joining& joining, Group& group, std::string member_id);
   void update_member(const Joining& joining, Group& group, Member& member);
-  void rejoin_static(const Joining& joining, Group& group, const std::string& old_id, std::string new_id);
-  void refuse_join(const Request& request, ErrorCode error, std::string member_id);
+  void rejoin_static(const Joining& joining, Group& group, std::string new_id);
+  void store_assignments(Now now, Group& group, const protocol::SyncGroupRequest& message);
   void answer_join(Group& group, Member& member, protocol::JoinGroupResponse response);
-  void answer_sync(Member& member, const Group& group, ErrorCode error);
-  void drop_member(Group& group, const std::string& member_id);
-  void store_assignments(Now now, Group& group, const Request& request);
-  ErrorCode check_member(const Group& group, std::string_view member_id,
-                         const std::optional<std::string>& instance_id) const;
+  void answer_sync(Member& member, ErrorCode error);
+  void drop_member(Group& group, std::string member_id);
 
   // rebalance.cc
   void rebalance_or_complete(Now now, Group& group);
@@ -116,18 +116,17 @@ class GroupCoordinator {
   void initial_delay_over(Now now, Group& group);
   void sync_time_over(Now now, Group& group);
   void session_over(Now now, Group& group, const std::string& member_id);
-  void store_empty(Now now, Group& group);
-  void reset_assignments(Group& group, ErrorCode error);
+  void members_left(Now now, Group& group);
+  void alive(Now now, Group& group, Member& member, Duration session);
+  void wake_group_at(MonoTime when, const Group& group);
 
   // offsets.cc
-  ErrorCode check_commit(const Group* group, const Request& request) const;
   void expire_offsets(Now now);
 
   Group* find(std::string_view group_id);
   Group& find_or_add(const std::string& group_id);
   void forget_if_unused(const std::string& group_id);
-  void alive(Now now, Group& group, Member& member, Duration for_how_long);
-  void wake_at(MonoTime when, const Group& group, std::string member_id = {});
+  bool commit(const Group& group, std::vector<GroupRecord> records, std::vector<Answer> answers);
 
   /// One wake-up: of a member's session, or of the group's own deadlines (no member). It may come early or be stale;
   /// who wakes looks at the deadline itself and goes back to sleep.

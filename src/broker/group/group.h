@@ -29,13 +29,6 @@ std::string_view name(GroupState state);
 
 using MemberProtocols = std::vector<protocol::JoinGroupRequest::JoinGroupRequestProtocol>;
 
-/// An open request that waits for others, and its version: the answer depends on it.
-struct Parked {
-  RequestId request = kNoRequest;
-  std::int16_t version = 0;
-  explicit operator bool() const { return request != kNoRequest; }
-};
-
 struct Member {
   std::string id;
   std::optional<std::string> instance_id;
@@ -45,10 +38,11 @@ struct Member {
   Duration session_timeout{};
   MemberProtocols protocols;  ///< What it supports, best first.
   ByteBuffer assignment;
-  bool is_new = false;  ///< Has not been told its id yet, so it cannot send heartbeats.
-  MonoTime expires{};   ///< Out of the group when nothing is heard until then.
-  Parked join;
-  Parked sync;
+  bool is_new = false;           ///< Has not been told its id yet, so it cannot send heartbeats.
+  MonoTime expires{};            ///< Out of the group when nothing is heard until then.
+  std::optional<MonoTime> wake;  ///< When the coordinator looks at `expires` next.
+  RequestId join = kNoRequest;   ///< Its JoinGroup, while it waits for the others.
+  RequestId sync = kNoRequest;   ///< Its SyncGroup, while it waits for the leader.
 
   /// What it sent along with `protocol`; empty when it does not support it.
   ByteView metadata(std::string_view protocol) const;
@@ -62,6 +56,9 @@ struct CommittedOffset {
   std::optional<WallTime> expires;  ///< Only from clients of Kafka before 2.1 that named a retention time.
   bool operator==(const CommittedOffset&) const = default;
 };
+
+/// "<prefix>-<random UUID>", as Kafka names members: the prefix is the group.instance.id or the client id.
+std::string new_member_id(std::string_view prefix);
 
 class Group {
  public:
@@ -82,8 +79,9 @@ class Group {
   /// A static member came back under a new id: the new one takes everything over, leadership included. The returned old
   /// member is no part of the group any more; its parked requests are the caller's to answer.
   Member replace_static(std::string_view instance_id, std::string new_id);
-  void park_join(Member& member, Parked request);
-  Parked take_join(Member& member);
+  void park_join(Member& member, RequestId request);
+  /// kNoRequest when it waits in none.
+  RequestId take_join(Member& member);
 
   bool is_leader(std::string_view member_id) const { return leader && *leader == member_id; }
   /// Keeps the leader if it is joining, else takes the first member that is. False when none is.
@@ -102,6 +100,9 @@ class Group {
   std::string select_protocol() const;
   /// Topics that members of a "consumer" group have subscribed to; nothing when that cannot be told.
   std::optional<std::set<std::string>> subscribed_topics() const;
+
+  /// What a member is told about the current generation; its leader is told who the others are too.
+  protocol::JoinGroupResponse generation_for(const Member& member, bool with_members) const;
 
   // ---- Records ------------------------------------------------------------------------------------------------------
 
