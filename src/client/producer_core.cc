@@ -375,7 +375,12 @@ MonoTime ProducerCore::hand_over(Now now) {
   for (; at < batch.size(); ++at) {
     Entry& entry = *batch[at];
     auto handed = transport_->hand_over(entry.record, entry.timestamp, &entry);
-    if (handed.result == ProducerTransport::Hand::kFull) break;
+    if (handed.result == ProducerTransport::Hand::kBroken) {
+      recovering_ = true;
+      if (recover_log_.allow(now.mono))
+        log::warn("producer {}: {}; starting the client anew", settings_.client_id, handed.detail);
+    }
+    if (handed.result == ProducerTransport::Hand::kFull || recovering_) break;
     if (handed.result == ProducerTransport::Hand::kPermanent) {
       refused.emplace_back(std::move(batch[at]), std::move(handed));
       continue;

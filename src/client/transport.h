@@ -39,10 +39,15 @@ struct Report {
 
 class ProducerTransport {
  public:
-  enum class Hand : std::uint8_t { kTaken, kFull, kPermanent };
+  enum class Hand : std::uint8_t {
+    kTaken,
+    kFull,
+    kPermanent,  ///< this record can never be sent
+    kBroken,     ///< nothing can be sent any more before reopen()
+  };
   struct Handed {
     Hand result = Hand::kTaken;
-    std::string_view reason = {};  ///< of kPermanent
+    std::string_view reason = {};  ///< unless taken
     std::string detail = {};
   };
 

@@ -1,0 +1,358 @@
+#include "client/kafka_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <initializer_list>
+#include <limits>
+
+namespace weir::client {
+namespace {
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+std::string lower(std::string_view text) {
+  std::string low(text);
+  for (char& c : low) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return low;
+}
+
+struct Unit {
+  std::string_view name;
+  std::int64_t factor;
+};
+
+/// A whole number followed by one of `units`; the first unit is meant when there is none.
+Result<std::int64_t> parse_number(std::string_view text, std::initializer_list<Unit> units) {
+  text = trim(text);
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return fail(ErrorKind::kInvalid, fmt::format("\"{}\" is not a number", text));
+  const std::string unit = lower(trim(text.substr(static_cast<std::size_t>(end - text.data()))));
+  for (const auto& known : units) {
+    if (unit != known.name && !(unit.empty() && &known == units.begin())) continue;
+    if (number > std::numeric_limits<std::int64_t>::max() / known.factor)
+      return fail(ErrorKind::kInvalid, fmt::format("{} is too large", text));
+    return number * known.factor;
+  }
+  return fail(ErrorKind::kInvalid, fmt::format("\"{}\" has an unknown unit", text));
+}
+
+Result<void> refuse(std::string reason) { return fail(ErrorKind::kInvalid, std::move(reason)); }
+
+// ---- Values --------------------------------------------------------------------------------------------------------
+
+template <typename T>
+Result<void> set_integer(T& to, std::string_view text, std::int64_t low, std::int64_t high) {
+  auto number = parse_number(text, {{"", 1}});
+  if (!number) return tl::unexpected(number.error());
+  if (*number < low || *number > high) return refuse(fmt::format("{} is not between {} and {}", text, low, high));
+  to = static_cast<T>(*number);
+  return {};
+}
+
+Result<void> set_size(Bytes& to, std::string_view text, Bytes low) {
+  auto size = parse_size(text);
+  if (!size) return tl::unexpected(size.error());
+  if (*size < low) return refuse(fmt::format("{} is below the smallest useful value, {} bytes", text, low));
+  to = *size;
+  return {};
+}
+
+Result<void> set_time(Duration& to, std::string_view text) {
+  auto time = parse_time(text);
+  if (!time) return tl::unexpected(time.error());
+  to = *time;
+  return {};
+}
+
+Result<bool> parse_bool(std::string_view text) {
+  const std::string low = lower(trim(text));
+  if (low == "true") return true;
+  if (low == "false") return false;
+  return fail(ErrorKind::kInvalid, fmt::format("\"{}\" is neither true nor false", text));
+}
+
+/// Refuses every value but `only`.
+Result<void> must_be(std::string_view text, bool only, std::string_view why) {
+  auto value = parse_bool(text);
+  if (!value) return tl::unexpected(value.error());
+  if (*value != only) return refuse(std::string(why));
+  return {};
+}
+
+bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// ---- What both clients have ----------------------------------------------------------------------------------------
+
+/// True when the setting was one of these.
+template <typename Settings>
+Result<bool> set_common(Settings& settings, const std::string& name, const std::string& value) {
+  if (one_of(name, {"bootstrap.servers", "metadata.broker.list"})) {
+    settings.bootstrap_servers = value;
+  } else if (name == "client.id") {
+    settings.client_id = value;
+  } else if (name.starts_with("ssl.truststore.") || name.starts_with("ssl.keystore.type") ||
+             name == "sasl.jaas.config" || name == "sasl.login.callback.handler.class") {
+    return fail(ErrorKind::kInvalid,
+                "a Java-only form: use ssl.ca.location, ssl.certificate.location, ssl.key.location (PEM) and "
+                "sasl.username, sasl.password");
+  } else if (name.starts_with("security.") || name.starts_with("sasl.") || name.starts_with("ssl.") ||
+             one_of(name,
+                    {"client.dns.lookup", "broker.address.family", "socket.timeout.ms", "socket.send.buffer.bytes",
+                     "socket.receive.buffer.bytes", "socket.connection.setup.timeout.ms", "reconnect.backoff.ms",
+                     "reconnect.backoff.max.ms", "connections.max.idle.ms", "topic.metadata.refresh.interval.ms",
+                     "metadata.max.age.ms", "request.timeout.ms", "debug", "log_level", "client.rack", "check.crcs"})) {
+    settings.passed_through.emplace_back(name, value);
+  } else if (one_of(name, {"send.buffer.bytes", "receive.buffer.bytes"})) {
+    settings.passed_through.emplace_back("socket." + name, value);
+  } else if (one_of(name, {"socket.connection.setup.timeout.max.ms", "reconnect.backoff.jitter.ms"})) {
+    return fail(ErrorKind::kInvalid, "the client library has no such setting");
+  } else if (one_of(name, {"statistics.interval.ms", "stats_cb", "metric.reporters", "interceptor.classes"})) {
+    return fail(ErrorKind::kInvalid, "weir has metrics of its own: see docs/metrics.md");
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Result<void> check_serializer(const std::string& value) {
+  if (value.ends_with("StringSerializer") || value.ends_with("ByteArraySerializer") ||
+      value.ends_with("StringDeserializer") || value.ends_with("ByteArrayDeserializer")) {
+    return {};  // bytes as they are: what weir does
+  }
+  return refuse("weir carries bytes; only the String and ByteArray forms mean that");
+}
+
+// ---- Producer ------------------------------------------------------------------------------------------------------
+
+Result<void> set_acks(ProducerSettings& settings, const std::string& value) {
+  const std::string low = lower(value);
+  if (low == "all" || low == "-1") {
+    settings.acks = "all";
+  } else if (low == "1" || low == "0") {
+    settings.acks = low;
+  } else {
+    return refuse(fmt::format("\"{}\" is none of all, -1, 1, 0", value));
+  }
+  return {};
+}
+
+Result<void> set_producer(ProducerSettings& s, const std::string& name, const std::string& value) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (auto common = set_common(s, name, value); !common)
+    return tl::unexpected(common.error());
+  else if (*common)
+    return {};
+
+  if (name == "buffer.memory") return set_size(s.buffer_memory, value, kMiB);
+  if (name == "queue.buffering.max.kbytes") {
+    std::int64_t kib = 0;
+    if (auto fine = set_integer(kib, value, 1024, kMost); !fine) return fine;
+    s.buffer_memory = static_cast<Bytes>(kib) * kKiB;
+    return {};
+  }
+  if (name == "queue.buffering.max.messages") return set_integer(s.buffer_records, value, 0, kMost);
+  if (name == "max.block.ms") return set_time(s.max_block, value);
+  if (name == "batch.size") return set_size(s.batch_size, value, 1);
+  if (one_of(name, {"linger.ms", "queue.buffering.max.ms"})) return set_time(s.linger, value);
+  if (one_of(name, {"compression.type", "compression.codec"})) {
+    const std::string low = lower(value);
+    if (!one_of(low, {"none", "gzip", "snappy", "lz4", "zstd"}))
+      return refuse(fmt::format("\"{}\" is none of none, gzip, snappy, lz4, zstd", value));
+    s.compression = low;
+    return {};
+  }
+  if (one_of(name, {"acks", "request.required.acks"})) return set_acks(s, value);
+  if (one_of(name, {"max.in.flight.requests.per.connection", "max.in.flight"}))
+    return set_integer(s.max_in_flight, value, 1, 1000);
+  if (one_of(name, {"retries", "message.send.max.retries"})) {
+    if (trim(value) == "0")
+      return refuse(
+          "0 would give a record up at the first hiccup, which weir never does; leave it out or set at least 1");
+    return set_integer(s.retries, value, 1, kMost);
+  }
+  if (name == "retry.backoff.ms") return set_time(s.retry_backoff, value);
+  if (one_of(name, {"max.request.size", "message.max.bytes"})) return set_size(s.max_request_size, value, 1000);
+  if (one_of(name, {"delivery.timeout.ms", "message.timeout.ms"})) {
+    if (one_of(trim(value), {"0", "2147483647"})) return {};
+    return refuse(
+        "an accepted record is never given up by a timer: only 0 (or 2147483647) is possible; max.block.ms bounds the "
+        "wait for room");
+  }
+  if (name == "enable.idempotence")
+    return must_be(value, true, "weir's producer is idempotent with acks=all; use acks=1 to do without");
+  if (name == "transactional.id") return refuse("transactions are not supported by weir's producer");
+  if (one_of(name, {"key.serializer", "value.serializer"})) return check_serializer(value);
+  if (one_of(name, {"partitioner", "partitioner.class"}))
+    return refuse("records with a key go where Java's default puts them (murmur2), others are spread");
+  if (one_of(name, {"batch.num.messages", "compression.level", "sticky.partitioning.linger.ms",
+                    "allow.auto.create.topics"})) {
+    s.passed_through.emplace_back(name, value);
+    return {};
+  }
+  return refuse("not a producer setting weir knows");
+}
+
+// ---- Consumer ------------------------------------------------------------------------------------------------------
+
+Result<void> set_assignor(ConsumerSettings& s, const std::string& value) {
+  std::string list;
+  std::string_view rest = value;
+  while (!rest.empty()) {
+    const auto comma = std::min(rest.find(','), rest.size());
+    std::string one(trim(rest.substr(0, comma)));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    if (one.ends_with("CooperativeStickyAssignor")) one = "cooperative-sticky";
+    if (one.ends_with(".RangeAssignor")) one = "range";
+    if (one.ends_with(".RoundRobinAssignor")) one = "roundrobin";
+    if (!one_of(one, {"range", "roundrobin", "cooperative-sticky"}))
+      return refuse(fmt::format("\"{}\" is none of range, roundrobin, cooperative-sticky", one));
+    list += (list.empty() ? "" : ",") + one;
+  }
+  if (list.find(',') != std::string::npos && list.find("cooperative") != std::string::npos) {
+    return refuse("cooperative-sticky cannot be mixed with the others in the client library");
+  }
+  s.passed_through.emplace_back("partition.assignment.strategy", list);
+  return {};
+}
+
+Result<void> set_consumer(ConsumerSettings& s, const std::string& name, const std::string& value) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (auto common = set_common(s, name, value); !common)
+    return tl::unexpected(common.error());
+  else if (*common)
+    return {};
+
+  if (name == "group.id") {
+    s.group_id = value;
+    return {};
+  }
+  if (name == "group.instance.id") {
+    s.group_instance_id = value;
+    return {};
+  }
+  if (name == "max.poll.records") return set_integer(s.max_poll_records, value, 1, kMost);
+  if (name == "buffer.memory") return set_size(s.buffer_memory, value, kMiB);
+  if (name == "fetch.min.bytes") return set_size(s.fetch_min_bytes, value, 1);
+  if (one_of(name, {"fetch.max.wait.ms", "fetch.wait.max.ms"})) return set_time(s.fetch_max_wait, value);
+  if (one_of(name, {"max.partition.fetch.bytes", "fetch.message.max.bytes"}))
+    return set_size(s.max_partition_fetch_bytes, value, 1);
+  if (name == "fetch.max.bytes") {
+    Bytes size = 0;
+    if (auto fine = set_size(size, value, 1); !fine) return fine;
+    if (size < 1'000'000)
+      return refuse("below the largest batch a broker takes by default (1,000,000): such a batch could never be read");
+    s.passed_through.emplace_back(name, std::to_string(size));
+    return {};
+  }
+  if (name == "session.timeout.ms") return set_time(s.session_timeout, value);
+  if (name == "heartbeat.interval.ms") return set_time(s.heartbeat_interval, value);
+  if (name == "max.poll.interval.ms") return set_time(s.max_poll_interval, value);
+  if (name == "auto.offset.reset") {
+    const std::string low = lower(value);
+    if (one_of(low, {"earliest", "smallest", "beginning"}))
+      s.auto_offset_reset = OffsetReset::kEarliest;
+    else if (one_of(low, {"latest", "largest", "end"}))
+      s.auto_offset_reset = OffsetReset::kLatest;
+    else if (one_of(low, {"error", "none"}))
+      s.auto_offset_reset = OffsetReset::kError;
+    else
+      return refuse(fmt::format("\"{}\" is none of earliest (smallest), latest (largest), none (error)", value));
+    return {};
+  }
+  if (one_of(name, {"enable.auto.commit", "auto.commit.enable"})) {
+    return must_be(value, false,
+                   "an offset is committed only after its record is stored: automatic commits would lose records");
+  }
+  if (name == "auto.commit.interval.ms") return {};  // without meaning while enable.auto.commit is false
+  if (name == "enable.auto.offset.store")
+    return must_be(value, false, "offsets are committed by call, nothing is stored on delivery");
+  if (name == "isolation.level") {
+    if (!one_of(value, {"read_committed", "read_uncommitted"}))
+      return refuse(fmt::format("\"{}\" is neither read_committed nor read_uncommitted", value));
+    s.read_committed = value == "read_committed";
+    return {};
+  }
+  if (name == "group.protocol") {
+    if (lower(value) == "classic") return {};
+    return refuse("the client library of this build speaks the classic group protocol only");
+  }
+  if (one_of(name, {"key.deserializer", "value.deserializer"})) return check_serializer(value);
+  if (name == "partition.assignment.strategy") return set_assignor(s, value);
+  if (one_of(name, {"queued.min.messages", "queued.max.messages.kbytes"}))
+    return refuse("derived from buffer.memory: set that");
+  if (name == "enable.partition.eof") return refuse("weir needs it on and sets it itself");
+  if (name == "allow.auto.create.topics") {
+    s.passed_through.emplace_back(name, value);
+    return {};
+  }
+  return refuse("not a consumer setting weir knows");
+}
+
+template <typename Settings, typename Set>
+Result<Settings> translate(const KafkaSettings& given, Settings settings, Set set) {
+  constexpr std::string_view kNested = "default.topic.config.";
+  for (const auto& [full_name, value] : given) {
+    const std::string name = full_name.starts_with(kNested) ? full_name.substr(kNested.size()) : full_name;
+    if (auto fine = set(settings, name, std::string(trim(value))); !fine) {
+      return fail(fine.error().kind, fmt::format("{}: {}", full_name, fine.error().message));
+    }
+  }
+  return settings;
+}
+
+}  // namespace
+
+Result<Bytes> parse_size(std::string_view text) {
+  auto number = parse_number(text, {{"", 1},
+                                    {"b", 1},
+                                    {"kib", 1 << 10},
+                                    {"mib", 1 << 20},
+                                    {"gib", 1 << 30},
+                                    {"kb", 1'000},
+                                    {"mb", 1'000'000},
+                                    {"gb", 1'000'000'000}});
+  if (!number) return fail(ErrorKind::kInvalid, number.error().message + ": write bytes, or 64KiB, 64MiB, 1GiB");
+  return static_cast<Bytes>(*number);
+}
+
+Result<Duration> parse_time(std::string_view text) {
+  auto number = parse_number(text, {{"ms", 1'000'000},
+                                    {"ns", 1},
+                                    {"us", 1'000},
+                                    {"s", 1'000'000'000},
+                                    {"m", 60'000'000'000},
+                                    {"min", 60'000'000'000},
+                                    {"h", 3'600'000'000'000}});
+  if (!number) return fail(ErrorKind::kInvalid, number.error().message + ": write milliseconds, or 500ms, 10s, 5m");
+  return Duration(*number);
+}
+
+Result<ProducerSettings> producer_settings(const KafkaSettings& settings, ProducerSettings base) {
+  auto translated = translate(settings, std::move(base), set_producer);
+  if (translated && translated->acks == "all" && translated->max_in_flight > 5) {
+    return fail(ErrorKind::kInvalid,
+                "max.in.flight.requests.per.connection: at most 5 with acks=all, else the order could break");
+  }
+  return translated;
+}
+
+Result<ConsumerSettings> consumer_settings(const KafkaSettings& settings, ConsumerSettings base) {
+  auto translated = translate(settings, std::move(base), set_consumer);
+  // Kafka's rule of thumb: several heartbeats fit into a session.
+  if (translated)
+    translated->heartbeat_interval = std::min(translated->heartbeat_interval, translated->session_timeout / 3);
+  return translated;
+}
+
+}  // namespace weir::client

@@ -1,0 +1,59 @@
+#include "client/rdkafka_common.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+
+namespace weir::client {
+
+Result<RdConf> make_conf(const RdSettings& settings) {
+  RdConf conf(rd_kafka_conf_new());
+  char why[512];
+  for (const auto& [name, value] : settings) {
+    if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK) {
+      return fail(ErrorKind::kInvalid, fmt::format("setting {}: {}", name, why));
+    }
+  }
+  return conf;
+}
+
+Result<rd_kafka_t*> make_client(rd_kafka_type_t type, RdConf conf) {
+  // Its threads inherit the mask: a signal must reach the application's own thread, which may be waiting for it.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  char why[512];
+  rd_kafka_t* client = rd_kafka_new(type, conf.get(), why, sizeof why);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (client == nullptr)
+    return fail(ErrorKind::kInvalid, fmt::format("the Kafka client refuses its settings: {}", why));
+  (void)conf.release();
+  return client;
+}
+
+std::string value_in_force(rd_kafka_t* client, const std::string& name) {
+  char value[1024];
+  std::size_t size = sizeof value;
+  if (rd_kafka_conf_get(rd_kafka_conf(client), name.c_str(), value, &size) != RD_KAFKA_CONF_OK) return {};
+  return value;
+}
+
+void RdLog::line(int level, std::string_view facility, std::string_view text) {
+  if (level > 5) return;  // info and debug of the library
+  {
+    std::lock_guard lock(mutex_);
+    auto kind = std::find_if(kinds_.begin(), kinds_.end(), [&](const auto& k) { return k.facility == facility; });
+    if (kind == kinds_.end()) kind = kinds_.insert(kinds_.end(), Kind{std::string(facility)});
+    if (!kind->every.allow(system_clock().now().mono)) return;
+  }
+  log::warn("kafka client {}: {}: {}", client_, facility, text);
+}
+
+std::string ms_text(Duration duration) {
+  return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(duration).count());
+}
+
+}  // namespace weir::client

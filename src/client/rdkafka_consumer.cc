@@ -1,0 +1,457 @@
+// librdkafka as a ConsumerTransport.
+//
+// Every assigned partition keeps a queue of its own that is not forwarded: leaving it unread holds the partition behind
+// its prefetch limit, without pause(), which would throw the prefetch away. Group events come through `main_`, served
+// by serve().
+#include <atomic>
+#include <map>
+#include <shared_mutex>
+
+#include "base/clock.h"
+#include "client/rdkafka_common.h"
+#include "client/transport.h"
+
+namespace weir::client {
+namespace {
+
+constexpr Bytes kFetchBytes = 64 * kKiB;  // of one partition: well-compressed records grow twentyfold once unpacked
+constexpr Bytes kLargestBatch = kMiB;  // brokers take batches up to about this by default; a fetch must not be smaller
+constexpr std::size_t kPartitionsPlannedFor = 32;
+
+/// Half of the memory is for the prefetch, shared by the partitions.
+Bytes prefetch_bytes(const ConsumerSettings& s) {
+  return std::clamp<Bytes>(s.buffer_memory / 2 / kPartitionsPlannedFor, 64 * kKiB, kMiB);
+}
+Bytes partition_fetch_bytes(const ConsumerSettings& s) {
+  return s.max_partition_fetch_bytes > 0 ? s.max_partition_fetch_bytes : kFetchBytes;
+}
+
+RdSettings settings_for_library(const ConsumerSettings& s) {
+  RdSettings list{
+      {"bootstrap.servers", s.bootstrap_servers},
+      {"client.id", s.client_id},
+      {"group.id", s.group_id},
+      {"session.timeout.ms", ms_text(s.session_timeout)},
+      {"heartbeat.interval.ms", ms_text(s.heartbeat_interval)},
+      {"max.poll.interval.ms", ms_text(s.max_poll_interval)},
+      {"enable.auto.commit", "false"},
+      {"enable.auto.offset.store", "false"},
+      {"enable.partition.eof", "true"},  // tells where control records end
+      {"auto.offset.reset", "error"},    // the core decides, and says so
+      {"isolation.level", s.read_committed ? "read_committed" : "read_uncommitted"},
+      {"fetch.min.bytes", std::to_string(s.fetch_min_bytes)},
+      {"fetch.wait.max.ms", ms_text(s.fetch_max_wait)},
+      {"max.partition.fetch.bytes", std::to_string(partition_fetch_bytes(s))},
+      {"fetch.max.bytes", std::to_string(std::max(kLargestBatch, partition_fetch_bytes(s)))},
+      {"queued.max.messages.kbytes", std::to_string(prefetch_bytes(s) / kKiB)},
+      {"fetch.error.backoff.ms", "20"},  // also the wait after a full prefetch
+      {"topic.metadata.refresh.interval.ms", "10000"},
+      {"reconnect.backoff.ms", "50"},
+      {"reconnect.backoff.max.ms", "500"},
+      {"socket.nagle.disable", "true"},
+      {"socket.keepalive.enable", "true"},
+  };
+  if (!s.group_instance_id.empty()) list.emplace_back("group.instance.id", s.group_instance_id);
+  list.insert(list.end(), s.passed_through.begin(), s.passed_through.end());
+  return list;
+}
+
+RdList make_list(const std::vector<TopicPartition>& partitions, std::int64_t offset = RD_KAFKA_OFFSET_INVALID) {
+  RdList list(rd_kafka_topic_partition_list_new(static_cast<int>(partitions.size())));
+  for (const auto& one : partitions) {
+    rd_kafka_topic_partition_list_add(list.get(), one.topic.c_str(), one.partition.value)->offset = offset;
+  }
+  return list;
+}
+
+std::vector<TopicPartition> partitions_of(const rd_kafka_topic_partition_list_t& list) {
+  std::vector<TopicPartition> partitions;
+  for (int i = 0; i < list.cnt; ++i) partitions.push_back({list.elems[i].topic, PartitionId(list.elems[i].partition)});
+  return partitions;
+}
+
+Error error_of(rd_kafka_resp_err_t code, std::string_view what) {
+  return {ErrorKind::kUnavailable, fmt::format("{}: {}", what, rd_kafka_err2str(code))};
+}
+
+ConsumedRecord record_of(const rd_kafka_message_t& message, const TopicPartition& partition) {
+  ConsumedRecord record{partition, Offset(message.offset)};
+  rd_kafka_timestamp_type_t type;
+  record.timestamp = from_unix_ms(rd_kafka_message_timestamp(&message, &type));
+  record.log_append_time = type == RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME;
+  if (message.key != nullptr) record.key.emplace(static_cast<const char*>(message.key), message.key_len);
+  if (message.payload != nullptr) record.value.emplace(static_cast<const char*>(message.payload), message.len);
+  rd_kafka_headers_t* headers = nullptr;
+  if (rd_kafka_message_headers(&message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    const char* name = nullptr;
+    const void* value = nullptr;
+    std::size_t size = 0;
+    for (std::size_t i = 0; rd_kafka_header_get_all(headers, i, &name, &value, &size) == RD_KAFKA_RESP_ERR_NO_ERROR;
+         ++i) {
+      Header header{name, std::nullopt};
+      if (value != nullptr) header.value.emplace(static_cast<const char*>(value), size);
+      record.headers.push_back(std::move(header));
+    }
+  }
+  return record;
+}
+
+class RdConsumer final : public ConsumerTransport {
+ public:
+  RdConsumer(const ConsumerSettings& settings, Wake wake)
+      : settings_(settings), wake_(std::move(wake)), log_(settings.client_id) {}
+
+  ~RdConsumer() override {
+    if (client_ == nullptr) return;
+    drop_queues(partitions_);
+    if (main_) rd_kafka_queue_cb_event_enable(main_.get(), nullptr, nullptr);
+    main_.reset();
+    // The group was left before, or there was no time for it: either way this must not wait for a coordinator.
+    rd_kafka_destroy_flags(client_, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+  }
+
+  Result<void> open() {
+    auto conf = make_conf(settings_for_library(settings_));
+    if (!conf) return tl::unexpected(conf.error());
+    rd_kafka_conf_set_opaque(conf->get(), this);
+    rd_kafka_conf_set_events(conf->get(),
+                             RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR);
+    rd_kafka_conf_set_log_cb(conf->get(),
+                             [](const rd_kafka_t* client, int level, const char* facility, const char* text) {
+                               static_cast<RdConsumer*>(rd_kafka_opaque(client))->log_.line(level, facility, text);
+                             });
+    auto client = make_client(RD_KAFKA_CONSUMER, std::move(*conf));
+    if (!client) return tl::unexpected(client.error());
+    client_ = *client;
+    rd_kafka_poll_set_consumer(client_);
+    main_.reset(rd_kafka_queue_new(client_));
+    RdQueue group(rd_kafka_queue_get_consumer(client_));
+    rd_kafka_queue_forward(group.get(), main_.get());
+    enable_wake(main_.get());
+
+    RdList topics(rd_kafka_topic_partition_list_new(1));
+    for (const auto& topic : settings_.topics)
+      rd_kafka_topic_partition_list_add(topics.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
+    if (const auto error = rd_kafka_subscribe(client_, topics.get()); error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      return fail(ErrorKind::kInvalid, fmt::format("cannot subscribe: {}", rd_kafka_err2str(error)));
+    }
+    return {};
+  }
+
+  void serve(std::vector<ConsumerEvent>& out) override {
+    while (RdEvent event{rd_kafka_queue_poll(main_.get(), 0)}) {
+      switch (rd_kafka_event_type(event.get())) {
+        case RD_KAFKA_EVENT_REBALANCE: rebalance(event.get(), out); break;
+        case RD_KAFKA_EVENT_OFFSET_COMMIT: committed(event.get(), out); break;
+        case RD_KAFKA_EVENT_ERROR: trouble(event.get(), out); break;
+        case RD_KAFKA_EVENT_FETCH: stray(event.get()); break;
+        default: break;
+      }
+    }
+    std::lock_guard lock(events_mutex_);
+    for (auto& event : events_) out.push_back(std::move(event));
+    events_.clear();
+  }
+
+  Result<std::vector<AssignedPartition>> look_up(const std::vector<TopicPartition>& partitions,
+                                                 Duration wait) override {
+    const MonoTime until = system_clock().now().mono + wait;
+    auto left = [&] {
+      return std::max(
+          1, static_cast<int>(
+                 std::chrono::duration_cast<std::chrono::milliseconds>(until - system_clock().now().mono).count()));
+    };
+    RdList committed = make_list(partitions);
+    if (auto e = rd_kafka_committed(client_, committed.get(), left()))
+      return tl::unexpected(error_of(e, "committed offsets"));
+    RdList first = make_list(partitions, RD_KAFKA_OFFSET_BEGINNING);
+    if (auto e = rd_kafka_offsets_for_times(client_, first.get(), left()))
+      return tl::unexpected(error_of(e, "first offsets"));
+    RdList end = make_list(partitions, RD_KAFKA_OFFSET_END);
+    if (auto e = rd_kafka_offsets_for_times(client_, end.get(), left()))
+      return tl::unexpected(error_of(e, "end offsets"));
+    std::vector<AssignedPartition> found;
+    for (const auto& partition : partitions) {
+      auto offset_in = [&](const RdList& list) -> Result<std::optional<Offset>> {
+        const auto* one =
+            rd_kafka_topic_partition_list_find(list.get(), partition.topic.c_str(), partition.partition.value);
+        if (one->err)
+          return tl::unexpected(
+              error_of(one->err, fmt::format("offsets of {}-{}", partition.topic, partition.partition.value)));
+        if (one->offset < 0) return std::optional<Offset>{};
+        return std::optional<Offset>(one->offset);
+      };
+      AssignedPartition one{partition, {}, {}, {}};
+      for (auto [list, to] : {std::pair{&committed, &one.committed}, {&first, &one.log_start}, {&end, &one.log_end}}) {
+        auto offset = offset_in(*list);
+        if (!offset) return tl::unexpected(offset.error());
+        *to = *offset;
+      }
+      found.push_back(std::move(one));
+    }
+    return found;
+  }
+
+  void start(const std::vector<StartAt>& partitions) override {
+    RdList list(rd_kafka_topic_partition_list_new(static_cast<int>(partitions.size())));
+    for (const auto& one : partitions) {
+      const auto& [topic, partition] = one.partition;
+      rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), partition.value)->offset = one.offset.value;
+      auto part = std::make_shared<Partition>();
+      // Cut off before fetching begins, so nothing of it comes through the main queue.
+      part->queue.reset(rd_kafka_queue_get_partition(client_, topic.c_str(), partition.value));
+      if (part->queue) {
+        rd_kafka_queue_forward(part->queue.get(), nullptr);
+        enable_wake(part->queue.get());
+      }
+      std::unique_lock lock(partitions_mutex_);
+      partitions_[one.partition] = std::move(part);
+    }
+    if (cooperative()) {
+      if (list->cnt > 0) check(rd_kafka_incremental_assign(client_, list.get()));
+    } else if (auto e = rd_kafka_assign(client_, list.get())) {
+      log_.line(4, "ASSIGN", rd_kafka_err2str(e));
+    }
+    wake_();
+  }
+
+  void stop(const std::vector<TopicPartition>& partitions) override {
+    std::map<TopicPartition, std::shared_ptr<Partition>> gone;
+    {
+      std::unique_lock lock(partitions_mutex_);
+      for (const auto& partition : partitions) {
+        if (auto node = partitions_.extract(partition)) gone.insert(std::move(node));
+      }
+    }
+    drop_queues(gone);
+    if (cooperative() && !rd_kafka_assignment_lost(client_)) {
+      check(rd_kafka_incremental_unassign(client_, make_list(partitions).get()));
+    } else {
+      rd_kafka_assign(client_, nullptr);
+    }
+  }
+
+  void seek(const TopicPartition& partition, Offset offset) override {
+    if (auto part = find(partition)) {
+      std::lock_guard lock(part->mutex);
+      part->end.reset();
+    }
+    RdList list = make_list({partition}, offset.value);
+    check(rd_kafka_seek_partitions(client_, list.get(), 2000));
+  }
+
+  void read(const TopicPartition& partition, std::size_t max, std::vector<ConsumedRecord>& out) override {
+    auto part = find(partition);
+    if (!part || !part->queue) return;
+    std::lock_guard lock(part->mutex);
+    max = std::min<std::size_t>(max, 1024);
+    std::vector<rd_kafka_message_t*> messages(max);
+    const ssize_t count = rd_kafka_consume_batch_queue(part->queue.get(), 0, messages.data(), max);
+    for (ssize_t i = 0; i < count; ++i) {
+      rd_kafka_message_t* message = messages[static_cast<std::size_t>(i)];
+      if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        out.push_back(record_of(*message, partition));
+      } else {
+        special(partition, *part, *message);
+      }
+      rd_kafka_message_destroy(message);
+    }
+  }
+
+  std::optional<Offset> end_reached(const TopicPartition& partition) override {
+    auto part = find(partition);
+    if (!part) return std::nullopt;
+    std::lock_guard lock(part->mutex);
+    return part->end;
+  }
+
+  std::optional<Offset> log_end(const TopicPartition& partition) const override {
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+    if (rd_kafka_get_watermark_offsets(client_, partition.topic.c_str(), partition.partition.value, &low, &high))
+      return std::nullopt;
+    if (high < 0) return std::nullopt;
+    return Offset(high);
+  }
+
+  void commit(const std::map<TopicPartition, Offset>& next) override {
+    RdList list(rd_kafka_topic_partition_list_new(static_cast<int>(next.size())));
+    for (const auto& [partition, offset] : next) {
+      rd_kafka_topic_partition_list_add(list.get(), partition.topic.c_str(), partition.partition.value)->offset =
+          offset.value;
+    }
+    const auto e = rd_kafka_commit(client_, list.get(), 1);
+    if (e == RD_KAFKA_RESP_ERR_NO_ERROR) return;
+    ConsumerEvent event{ConsumerEvent::Kind::kCommitted};
+    event.offsets = next;
+    event.error = error_of(e, "commit");
+    std::lock_guard lock(events_mutex_);
+    events_.push_back(std::move(event));
+  }
+
+  void leave() override {
+    leaving_ = true;
+    check(rd_kafka_consumer_close_queue(client_, main_.get()));
+  }
+  bool left() const override { return leaving_ && rd_kafka_consumer_closed(client_) != 0; }
+
+  std::vector<SettingInForce> in_force() const override {
+    const ConsumerSettings standard;
+    const auto& s = settings_;
+    std::vector<SettingInForce> list;
+    auto ours = [&](std::string name, std::string value, bool is_default) {
+      list.push_back({std::move(name), std::move(value), is_default ? "default" : "set"});
+    };
+    auto theirs = [&](const std::string& name, const std::string& library_name, std::string source) {
+      list.push_back({name, value_in_force(client_, library_name), std::move(source)});
+    };
+    auto source = [](bool is_default) { return std::string(is_default ? "default" : "set"); };
+    ours("buffer.memory", std::to_string(s.buffer_memory), s.buffer_memory == standard.buffer_memory);
+    ours("max.poll.records", std::to_string(s.max_poll_records), s.max_poll_records == standard.max_poll_records);
+    ours("auto.offset.reset",
+         s.auto_offset_reset == OffsetReset::kEarliest ? "earliest"
+         : s.auto_offset_reset == OffsetReset::kLatest ? "latest"
+                                                       : "error",
+         s.auto_offset_reset == standard.auto_offset_reset);
+    theirs("bootstrap.servers", "bootstrap.servers", source(s.bootstrap_servers == standard.bootstrap_servers));
+    theirs("client.id", "client.id", source(s.client_id == standard.client_id));
+    theirs("group.id", "group.id", source(s.group_id == standard.group_id));
+    if (!s.group_instance_id.empty()) theirs("group.instance.id", "group.instance.id", "set");
+    theirs("fetch.min.bytes", "fetch.min.bytes", source(s.fetch_min_bytes == standard.fetch_min_bytes));
+    theirs("fetch.max.wait.ms", "fetch.wait.max.ms", source(s.fetch_max_wait == standard.fetch_max_wait));
+    theirs("session.timeout.ms", "session.timeout.ms", source(s.session_timeout == standard.session_timeout));
+    theirs("heartbeat.interval.ms", "heartbeat.interval.ms",
+           source(s.heartbeat_interval == standard.heartbeat_interval));
+    theirs("max.poll.interval.ms", "max.poll.interval.ms", source(s.max_poll_interval == standard.max_poll_interval));
+    theirs("isolation.level", "isolation.level", source(s.read_committed == standard.read_committed));
+    theirs("enable.auto.commit", "enable.auto.commit", "never: a commit follows the store");
+    theirs("max.partition.fetch.bytes", "max.partition.fetch.bytes",
+           s.max_partition_fetch_bytes > 0 ? "set" : "small: well-compressed records grow twentyfold");
+    theirs("fetch.max.bytes", "fetch.max.bytes", "one batch of the largest size");
+    theirs("queued.max.messages.kbytes", "queued.max.messages.kbytes", "derived from buffer.memory, per partition");
+    for (const auto& [name, value] : s.passed_through) {
+      const bool secret = name.find("password") != std::string::npos || name.find("secret") != std::string::npos;
+      list.push_back({name, secret ? "(hidden)" : value, "set"});
+    }
+    return list;
+  }
+
+ private:
+  struct Partition {
+    std::mutex mutex;
+    RdQueue queue;
+    std::optional<Offset> end;  // where the log ended when everything prefetched had been read
+  };
+
+  void enable_wake(rd_kafka_queue_t* queue) {
+    rd_kafka_queue_cb_event_enable(
+        queue, [](rd_kafka_t*, void* self) { static_cast<RdConsumer*>(self)->wake_(); }, this);
+  }
+  static void drop_queues(const std::map<TopicPartition, std::shared_ptr<Partition>>& partitions) {
+    for (const auto& [name, part] : partitions) {
+      if (part->queue) rd_kafka_queue_cb_event_enable(part->queue.get(), nullptr, nullptr);
+    }
+  }
+  bool cooperative() const {
+    const char* protocol = rd_kafka_rebalance_protocol(client_);
+    return protocol != nullptr && std::string_view(protocol) == "COOPERATIVE";
+  }
+  void check(rd_kafka_error_t* error) {
+    if (error == nullptr) return;
+    log_.line(4, rd_kafka_error_name(error), rd_kafka_error_string(error));
+    rd_kafka_error_destroy(error);
+  }
+  std::shared_ptr<Partition> find(const TopicPartition& partition) const {
+    std::shared_lock lock(partitions_mutex_);
+    auto at = partitions_.find(partition);
+    return at == partitions_.end() ? nullptr : at->second;
+  }
+
+  // What comes in a partition's queue besides records. With part.mutex.
+  void special(const TopicPartition& partition, Partition& part, const rd_kafka_message_t& message) {
+    switch (message.err) {
+      case RD_KAFKA_RESP_ERR__PARTITION_EOF: part.end = Offset(message.offset); return;
+      case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+      case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE: {
+        ConsumerEvent event{ConsumerEvent::Kind::kOutOfRange};
+        event.partition = partition;
+        {
+          std::lock_guard lock(events_mutex_);
+          events_.push_back(std::move(event));
+        }
+        wake_();
+        return;
+      }
+      default: log_.line(4, rd_kafka_err2name(message.err), rd_kafka_message_errstr(&message));
+    }
+  }
+
+  void rebalance(rd_kafka_event_t* event, std::vector<ConsumerEvent>& out) {
+    auto partitions = partitions_of(*rd_kafka_event_topic_partition_list(event));
+    if (rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+      out.push_back({ConsumerEvent::Kind::kAssign, std::move(partitions)});
+    } else {
+      const bool lost = rd_kafka_assignment_lost(client_) != 0;
+      out.push_back({lost ? ConsumerEvent::Kind::kLost : ConsumerEvent::Kind::kRevoke, std::move(partitions)});
+    }
+  }
+
+  void committed(rd_kafka_event_t* event, std::vector<ConsumerEvent>& out) {
+    ConsumerEvent done{ConsumerEvent::Kind::kCommitted};
+    auto code = rd_kafka_event_error(event);
+    if (const auto* list = rd_kafka_event_topic_partition_list(event)) {
+      for (int i = 0; i < list->cnt; ++i) {
+        done.offsets[{list->elems[i].topic, PartitionId(list->elems[i].partition)}] = Offset(list->elems[i].offset);
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR) code = list->elems[i].err;
+      }
+    }
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) done.error = error_of(code, "commit");
+    out.push_back(std::move(done));
+  }
+
+  void trouble(rd_kafka_event_t* event, std::vector<ConsumerEvent>& out) {
+    const auto code = rd_kafka_event_error(event);
+    if (code == RD_KAFKA_RESP_ERR__FATAL) {
+      char why[256];
+      rd_kafka_fatal_error(client_, why, sizeof why);
+      ConsumerEvent fatal{ConsumerEvent::Kind::kFatal};
+      fatal.error = Error{ErrorKind::kClosed, fmt::format("group {}: {}", settings_.group_id, why)};
+      out.push_back(std::move(fatal));
+      return;
+    }
+    log_.line(4, rd_kafka_err2name(code), rd_kafka_event_error_string(event));
+  }
+
+  // A message in the main queue: its partition's queue was forwarded for a moment. It must not be lost.
+  void stray(rd_kafka_event_t* event) {
+    const rd_kafka_message_t* message = rd_kafka_event_message_next(event);
+    if (message == nullptr || message->rkt == nullptr) return;
+    const TopicPartition partition{rd_kafka_topic_name(message->rkt), PartitionId(message->partition)};
+    if (auto part = find(partition); part && part->queue) {
+      rd_kafka_queue_forward(part->queue.get(), nullptr);
+      seek(partition, Offset(message->offset));
+    }
+  }
+
+  const ConsumerSettings settings_;
+  const Wake wake_;
+  RdLog log_;
+  rd_kafka_t* client_ = nullptr;
+  RdQueue main_;
+  bool leaving_ = false;
+
+  mutable std::shared_mutex partitions_mutex_;
+  std::map<TopicPartition, std::shared_ptr<Partition>> partitions_;
+  std::mutex events_mutex_;
+  std::vector<ConsumerEvent> events_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ConsumerTransport>> open_rdkafka_consumer(const ConsumerSettings& settings, Wake wake) {
+  auto transport = std::make_unique<RdConsumer>(settings, std::move(wake));
+  if (auto opened = transport->open(); !opened) return tl::unexpected(opened.error());
+  return transport;
+}
+
+}  // namespace weir::client
