@@ -59,8 +59,9 @@ struct BatchHeader {
   bool has_producer() const { return producer_id != kNoProducerId; }
 };
 
-/// Why bytes are not a batch we take. A broker answers kOldMagic, kHeader and kRecords with INVALID_RECORD, kCodec with
-/// UNSUPPORTED_COMPRESSION_TYPE and the rest with CORRUPT_MESSAGE, as Kafka does.
+/// Why bytes are not a batch we take. Apache Kafka 4.3.1 answers kMagic, kLength and kCrc with CORRUPT_MESSAGE, all
+/// else with INVALID_RECORD (measured); for kCodec it has UNKNOWN_SERVER_ERROR, where UNSUPPORTED_COMPRESSION_TYPE says
+/// more. It also answers a Produce of no batch, of several, or of a control batch with INVALID_RECORD.
 enum class BatchFault {
   kIncomplete,  ///< The bytes end before the header or the batch does: a torn tail, or a reader that must fetch more.
   kOldMagic,    ///< Message format 0 or 1.
