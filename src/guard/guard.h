@@ -2,7 +2,8 @@
 //
 // Runs by itself (`weir guard`) or inside a pipeline (`weir up`), which adds its own status and metrics to it.
 //   GET  /                      the page          GET  /metrics, /healthz
-//   GET  /api/status, /api/lag, /api/check/{group}, /api/directives?client_id=&topic=, /api/events (status, streamed)
+//   GET  /api/status, /api/lag?group=, /api/check/{group}, /api/events (the status, streamed)
+//   GET  /api/directives?client_id=&topics=&laws=   what producers poll
 //   POST /api/pause, /api/resume, /api/limit
 #pragma once
 
@@ -69,10 +70,10 @@ class Guard {
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
-  /// Called on the HTTP server's thread: must not wait. Set before start().
+  /// Called on the guard's threads: must not wait. Set before start().
   void set_pipeline_status(std::function<PipelineStatus()> status);
-  /// Called on the server's thread after an operator's order or on the measuring thread after the laws changed
-  /// something: a pipeline in the same process then reads directives(). Set before start().
+  /// Called on the guard's threads after every order and every measurement: a pipeline in the same process then reads
+  /// directives(). Must not wait. Set before start().
   void on_directives(std::function<void()> changed);
 
   /// Listens and begins to measure. It starts without Kafka too: lag is then unknown until it answers.
@@ -82,10 +83,8 @@ class Guard {
 
   /// The newest measurement; empty before the first.
   std::shared_ptr<const LagSnapshot> lag() const;
-  /// What producers are told now (see DirectiveBook::active_for). Expiries are capped to the directive ttl, so that
-  /// they end soon when nobody renews them.
-  std::vector<Directive> directives(const std::string& client_id = {},
-                                    const std::vector<std::string>& topics = {}) const;
+  /// What producers are told now. Expiries are capped to the directive ttl: they end soon when nobody renews them.
+  std::vector<Directive> directives(const DirectiveQuery& query = {}) const;
 
  private:
   class State;

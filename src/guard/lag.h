@@ -76,6 +76,7 @@ struct LagSnapshot {
   WallTime taken_wall{};
   Duration took{};  ///< How long the poll lasted.
   std::map<std::string, GroupLag> groups;
+  bool complete = false;            ///< False: not every broker could list its groups, so some may be missing.
   std::uint64_t clamped = 0;        ///< Commits seen beyond the end so far.
   std::vector<std::string> errors;  ///< What this poll could not ask.
 };

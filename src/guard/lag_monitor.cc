@@ -9,6 +9,7 @@ std::shared_ptr<const LagSnapshot> LagMonitor::update(MonoTime began, Now now, c
   LagSnapshot snapshot;
   snapshot.clamped = last_->clamped;
   snapshot.errors = sample.errors;
+  snapshot.complete = sample.groups_complete;
   for (const auto& [partition, ends] : sample.ends) {
     if (ends) history_.try_emplace(partition).first->second.sample(now.mono, ends->end);
   }

@@ -45,19 +45,20 @@ void Steering::update(Now now, const LagSnapshot& snapshot) {
         loop.committed = lag.committed;
         loop.drain.update(now.mono, lag.committed, lag.records);
       }
-      steer(now, name, topic, loop, lag.measured ? lag.time : std::nullopt);
+      steer(now, name, topic, loop, lag.measured ? lag.time : std::nullopt,
+            lag.measured ? std::optional(lag.records) : std::nullopt);
     }
   }
   for (auto& [key, loop] : loops_) {
-    if (!seen.contains(key)) steer(now, key.first, key.second, loop, std::nullopt);
+    if (!seen.contains(key)) steer(now, key.first, key.second, loop, std::nullopt, std::nullopt);
   }
   // A group or topic that is gone, and whose limit has been let go, is forgotten.
   std::erase_if(loops_, [&](const auto& entry) { return !seen.contains(entry.first) && !entry.second.law.limit(); });
 }
 
 void Steering::steer(Now now, const std::string& group, const std::string& topic, Loop& loop,
-                     std::optional<Duration> lag) {
-  const auto limit = loop.law.update(lag, loop.drain.mean());
+                     std::optional<Duration> lag, std::optional<std::int64_t> records) {
+  const auto limit = loop.law.update(lag, loop.drain.mean(), records);
   const Signal signal{SignalKind::kLagTime, lag ? to_seconds(*lag) : 0};
   const std::string author = "lag law of " + group;
   const Scope scope{.topic = topic};

@@ -47,7 +47,8 @@ class Steering {
     flow::LagLaw::Phase phase = flow::LagLaw::Phase::kFree;
   };
 
-  void steer(Now now, const std::string& group, const std::string& topic, Loop& loop, std::optional<Duration> lag);
+  void steer(Now now, const std::string& group, const std::string& topic, Loop& loop, std::optional<Duration> lag,
+             std::optional<std::int64_t> records);
 
   SteeringSettings settings_;
   DirectiveBook& book_;
