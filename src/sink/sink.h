@@ -24,14 +24,21 @@
 
 namespace weir::sink {
 
+/// The consumer a sink uses unless told otherwise: errors first, and a static member, so that a restart takes over at
+/// once instead of waiting for the session to end.
+inline ConsumerSettings default_consumer() {
+  ConsumerSettings consumer;
+  consumer.client_id = "weir-sink";
+  consumer.group_id = "weir-sink";
+  consumer.group_instance_id = "weir-sink";
+  consumer.topics = {"logs_error", "logs"};
+  consumer.first_topics = {"logs_error"};
+  return consumer;
+}
+
 struct SinkSettings {
-  std::string bootstrap_servers = "127.0.0.1:9092";
-  std::string client_id = "weir-sink";
-  std::string group_id = "weir-sink";
-  /// A static member, so that a restart takes over at once instead of waiting for the session to end.
-  std::string group_instance_id = "weir-sink";
-  std::vector<std::string> topics = {"logs_error", "logs"};
-  std::vector<std::string> first_topics = {"logs_error"};  ///< of `topics`: stored before the others
+  /// Where and how to read; `first_topics` are also stored before the others, and their latency is error_latency.
+  ConsumerSettings consumer = default_consumer();
   std::string dead_letter_topic = "logs_dead_letter";
 
   std::filesystem::path database = "logs.db";  ///< SQLite file; made when missing. Its directory must exist
@@ -43,14 +50,6 @@ struct SinkSettings {
   Duration backoff = std::chrono::milliseconds(100);
   /// Longest time between two commits to Kafka while anything moves.
   Duration commit_interval = std::chrono::milliseconds(200);
-
-  std::size_t max_poll_records = 500;  ///< `max.poll.records`
-  std::size_t high_watermark = 1000;   ///< records of one partition in memory: hold at this,
-  std::size_t low_watermark = 500;     ///< go on at this
-  Bytes buffer_memory = defaults::kBufferMemory;
-  Duration session_timeout = std::chrono::seconds(10);
-  /// Passed to the client library as they are (security settings and the like), librdkafka spelling.
-  std::vector<std::pair<std::string, std::string>> passed_through = {};
 };
 
 struct SinkStats {
@@ -92,6 +91,8 @@ class Sink {
 
   SinkStats stats() const;
   ConsumerStats consumer_stats() const;
+  /// The consumer's settings as they are in force.
+  std::vector<SettingInForce> in_force() const;
   /// The next offset the store needs, by partition.
   std::map<TopicPartition, Offset> positions() const;
 
