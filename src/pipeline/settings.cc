@@ -1,0 +1,254 @@
+#include "pipeline/settings.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "base/units.h"
+#include "client/kafka_settings.h"
+
+namespace weir::pipeline {
+namespace {
+
+/// Sets one value; the error is completed with the place and the name by the caller.
+using Setter = std::function<Result<void>(Settings&, const std::string&)>;
+
+template <typename T>
+Result<void> assign(Result<T> parsed, std::function<void(T)> use) {
+  if (!parsed) return tl::unexpected(parsed.error());
+  use(std::move(*parsed));
+  return {};
+}
+
+Setter text(std::function<std::string&(Settings&)> where) {
+  return [where](Settings& s, const std::string& v) -> Result<void> {
+    where(s) = v;
+    return {};
+  };
+}
+Setter time(std::function<void(Settings&, Duration)> use) {
+  return [use](Settings& s, const std::string& v) {
+    return assign<Duration>(parse_duration(v), [&](Duration d) { use(s, d); });
+  };
+}
+Setter size(std::function<void(Settings&, Bytes)> use) {
+  return [use](Settings& s, const std::string& v) { return assign<Bytes>(parse_size(v), [&](Bytes b) { use(s, b); }); };
+}
+Setter number(std::int64_t low, std::int64_t high, std::function<void(Settings&, std::int64_t)> use) {
+  return [=](Settings& s, const std::string& v) {
+    return assign<std::int64_t>(parse_integer(v, low, high), [&](std::int64_t n) { use(s, n); });
+  };
+}
+/// One of a few words.
+template <typename T>
+Setter word(std::map<std::string, T> words, std::function<T&(Settings&)> where) {
+  return [=](Settings& s, const std::string& v) -> Result<void> {
+    const auto found = words.find(v);
+    if (found != words.end()) {
+      where(s) = found->second;
+      return {};
+    }
+    std::string allowed;
+    for (const auto& [name, value] : words) allowed += (allowed.empty() ? "" : ", ") + name;
+    return fail(ErrorKind::kInvalid, fmt::format("'{}' is none of {}", v, allowed));
+  };
+}
+
+constexpr std::int64_t kMaxRate = 1'000'000'000'000;
+
+const std::map<std::string, Setter>& limits() {
+  static const std::map<std::string, Setter> table{
+      {"messages_per_second",
+       number(1, kMaxRate,
+              [](Settings& s, std::int64_t n) { s.producer.messages_per_second = static_cast<double>(n); })},
+      {"bytes_per_second", size([](Settings& s, Bytes n) { s.producer.bytes_per_second = static_cast<double>(n); })},
+      {"max_lag", number(0, kMaxRate,
+                         [](Settings& s, std::int64_t n) {
+                           s.producer.max_lag = n;
+                           s.guard.max_lag = n;
+                         })},
+      {"pause", time([](Settings& s, Duration d) { s.producer.pause_sleep = d; })},
+      {"lag_target", time([](Settings& s, Duration d) {
+         s.producer.lag_target = d;
+         s.guard.lag_target = d;
+         s.guard.steering.law.target = d;
+       })},
+      {"window",
+       [](Settings& s, const std::string& v) {
+         return assign<bool>(parse_bool(v), [&](bool on) { s.producer.window = on; });
+       }},
+      {"ack_delay_target", time([](Settings& s, Duration d) { s.producer.ack_delay_target = d; })},
+  };
+  return table;
+}
+
+const std::map<std::string, Setter>& agent_table() {
+  static const std::map<std::string, Setter> table{
+      {"inputs",
+       [](Settings& s, const std::string& v) -> Result<void> {
+         if (v == "-")
+           s.agent.standard_input = true;
+         else
+           s.agent.paths.emplace_back(v);
+         return {};
+       }},
+      {"key",
+       word<agent::KeyBy>(
+           {{"server_id", agent::KeyBy::kServerId}, {"source", agent::KeyBy::kSource}, {"none", agent::KeyBy::kNone}},
+           [](Settings& s) -> agent::KeyBy& { return s.agent.key; })},
+      {"topic", text([](Settings& s) -> std::string& { return s.agent.topic; })},
+      {"urgent_topic", text([](Settings& s) -> std::string& { return s.agent.urgent_topic; })},
+      {"host_name", text([](Settings& s) -> std::string& { return s.agent.host_name; })},
+      {"line_limit", size([](Settings& s, Bytes b) { s.agent.line_limit = b; })},
+      {"long_lines",
+       word<agent::LongLines>({{"truncate", agent::LongLines::kTruncate}, {"skip", agent::LongLines::kSkip}},
+                              [](Settings& s) -> agent::LongLines& { return s.agent.long_lines; })},
+      {"flush_after", time([](Settings& s, Duration d) { s.agent.flush_after = d; })},
+      {"scan_period", time([](Settings& s, Duration d) { s.agent.scan_period = d; })},
+      {"deleted_limit", size([](Settings& s, Bytes b) { s.agent.deleted_limit = b; })},
+  };
+  return table;
+}
+
+const std::map<std::string, Setter>& sink_table() {
+  static const std::map<std::string, Setter> table{
+      {"database",
+       [](Settings& s, const std::string& v) -> Result<void> {
+         s.sink.database = v;
+         return {};
+       }},
+      {"rate",
+       number(1, kMaxRate, [](Settings& s, std::int64_t n) { s.sink.records_per_second = static_cast<double>(n); })},
+      {"dead_letter_topic", text([](Settings& s) -> std::string& { return s.sink.dead_letter_topic; })},
+      {"attempts",
+       number(1, 1000, [](Settings& s, std::int64_t n) { s.sink.attempts = static_cast<std::int32_t>(n); })},
+      {"backoff", time([](Settings& s, Duration d) { s.sink.backoff = d; })},
+      {"high_watermark",
+       number(1, 10'000'000,
+              [](Settings& s, std::int64_t n) { s.sink.consumer.high_watermark = static_cast<std::size_t>(n); })},
+      {"low_watermark",
+       number(0, 10'000'000,
+              [](Settings& s, std::int64_t n) { s.sink.consumer.low_watermark = static_cast<std::size_t>(n); })},
+      {"buffer_memory", size([](Settings& s, Bytes b) { s.sink.consumer.buffer_memory = b; })},
+  };
+  return table;
+}
+
+const std::map<std::string, Setter>& guard_table() {
+  static const std::map<std::string, Setter> table{
+      {"listen", [](Settings& s, const std::string& v) { return set_http_address(s.guard.http, v); }},
+      {"period", time([](Settings& s, Duration d) { s.guard.period = d; })},
+      {"steer",
+       [](Settings& s, const std::string& v) -> Result<void> {
+         s.guard.steering.groups.push_back(v);
+         return {};
+       }},
+      {"measure",
+       [](Settings& s, const std::string& v) -> Result<void> {
+         s.guard.measure.push_back(v);
+         return {};
+       }},
+      {"directive_ttl", time([](Settings& s, Duration d) { s.guard.steering.directive_ttl = d; })},
+  };
+  return table;
+}
+
+Error at(const Setting& setting, const std::string& why) {
+  return {ErrorKind::kInvalid, fmt::format("{}: {}: {}", setting.where, setting.name, why)};
+}
+
+Result<void> apply(const Section& section, const std::map<std::string, Setter>& table, Settings& settings) {
+  for (const Setting& setting : section.settings) {
+    const auto found = table.find(setting.name);
+    if (found == table.end()) {
+      std::string names;
+      for (const auto& [name, setter] : table) names += (names.empty() ? "" : ", ") + name;
+      return tl::unexpected(at(setting, fmt::format("no such setting in {}; there are {}", section.name, names)));
+    }
+    if (auto done = found->second(settings, setting.value); !done)
+      return tl::unexpected(at(setting, done.error().message));
+  }
+  return {};
+}
+
+/// Kafka's settings go in one by one, so that a refusal can name its line.
+template <typename T>
+Result<void> apply_kafka(const Section& section, T& client, Result<T> (*translate)(const client::KafkaSettings&, T)) {
+  for (const Setting& setting : section.settings) {
+    auto translated = translate({{setting.name, setting.value}}, client);
+    if (!translated) return fail(ErrorKind::kInvalid, fmt::format("{}: {}", setting.where, translated.error().message));
+    client = std::move(*translated);
+  }
+  return {};
+}
+
+Result<void> apply_section(const Section& section, Settings& settings) {
+  if (section.name == "kafka") {
+    if (auto done = apply_kafka(section, settings.producer, &client::producer_settings); !done) return done;
+    if (auto done = apply_kafka(section, settings.sink.consumer, &client::consumer_settings); !done) return done;
+    settings.guard.admin.bootstrap = settings.producer.bootstrap_servers;
+    return {};
+  }
+  if (section.name == "producer") return apply_kafka(section, settings.producer, &client::producer_settings);
+  if (section.name == "consumer") return apply_kafka(section, settings.sink.consumer, &client::consumer_settings);
+  if (section.name == "limits") return apply(section, limits(), settings);
+  if (section.name == "agent") return apply(section, agent_table(), settings);
+  if (section.name == "sink") return apply(section, sink_table(), settings);
+  if (section.name == "guard") return apply(section, guard_table(), settings);
+  if (section.name == "broker") {
+    for (const Setting& setting : section.settings) settings.broker.emplace_back(setting.name, setting.value);
+    return {};
+  }
+  return fail(
+      ErrorKind::kInvalid,
+      fmt::format("{}: no such section: {}; there are kafka, producer, consumer, limits, agent, sink, guard, broker",
+                  section.where, section.name));
+}
+
+}  // namespace
+
+void Settings::set_bootstrap(const std::string& address) {
+  producer.bootstrap_servers = address;
+  sink.consumer.bootstrap_servers = address;
+  guard.admin.bootstrap = address;
+}
+
+Settings default_settings() {
+  Settings settings;
+  settings.producer.client_id = "weir-agent";
+  return settings;
+}
+
+Result<Settings> read_settings(const std::vector<Section>& sections) {
+  Settings settings = default_settings();
+  for (const Section& section : sections)
+    if (auto done = apply_section(section, settings); !done) return tl::unexpected(done.error());
+  return settings;
+}
+
+Result<Settings> load_settings(const std::string& path) {
+  if (path.empty()) return default_settings();
+  auto sections = load_config(path);
+  if (!sections) return tl::unexpected(sections.error());
+  return read_settings(*sections);
+}
+
+Result<void> set_http_address(http::ServerSettings& http, std::string_view text) {
+  std::string_view host = http.host;
+  std::string_view port = text;
+  if (const auto colon = text.rfind(':'); colon != std::string_view::npos) {
+    host = text.substr(0, colon);
+    port = text.substr(colon + 1);
+  }
+  auto number = parse_integer(port, 0, 65535);
+  if (!number || host.empty())
+    return fail(ErrorKind::kInvalid,
+                fmt::format("'{}' is not an address to listen on; write it like 127.0.0.1:8080", text));
+  http.host = std::string(host);
+  http.port = static_cast<std::uint16_t>(*number);
+  return {};
+}
+
+}  // namespace weir::pipeline
