@@ -6,9 +6,9 @@
 //
 //   read = acked + spooled + in memory + shed(reason) + rejected(reason)
 //
-// Every record carries `weir.source` (a random id of its file or stream) and `weir.pos` (byte offset of the line's first
-// byte, or its number from the generator), so a resend after a crash is recognised at the store. Order is kept per source
-// and topic. One thread of ours reads and sends; every function may be called from any thread.
+// Every record carries `weir.source` (a random id of its file or stream) and `weir.pos` (byte offset of the line's
+// first byte, or its number from the generator), so a resend after a crash is recognised at the store. Order is kept
+// per source and topic. One thread of ours reads and sends; every function may be called from any thread.
 #pragma once
 
 #include <atomic>
@@ -43,8 +43,8 @@ enum class LongLines : std::uint8_t {
 enum class KeyBy : std::uint8_t { kServerId, kSource, kNone };
 
 struct AgentSettings {
-  /// Files or directories to follow. A directory means the regular text files in it and up to three levels below, compressed and
-  /// binary ones left out. A file need not exist yet (but with `once` it must).
+  /// Files or directories to follow. A directory means the regular text files in it and up to three levels below,
+  /// compressed and binary ones left out. A file need not exist yet (but with `once` it must).
   std::vector<std::filesystem::path> paths;
   bool standard_input = false;
   double generate_per_second = 0;  ///< synthetic entries; 0: none
@@ -63,7 +63,8 @@ struct AgentSettings {
 
   Bytes line_limit = 64 * kKiB;  ///< without the line end; at least 64
   LongLines long_lines = LongLines::kTruncate;
-  Duration flush_after = std::chrono::seconds(5);  ///< a last line without its line end is sent after so long without growth
+  Duration flush_after =
+      std::chrono::seconds(5);  ///< a last line without its line end is sent after so long without growth
   Duration scan_period = std::chrono::seconds(1);  ///< how often new and rotated files are looked for
   Duration checkpoint_period = std::chrono::seconds(1);
   /// A rotated file is let go when it has been read to its end and not grown for this long.
@@ -93,10 +94,10 @@ struct AgentStats {
   std::uint64_t long_lines = 0;    ///< truncated or skipped, as `long_lines` says
   std::uint64_t unterminated = 0;  ///< last lines sent without their line end
   std::uint64_t bad_utf8_bytes = 0;
-  Duration paused{};              ///< readers stood still
-  Bytes buffer_bytes = 0;         ///< held by readers and producer
-  Bytes peak_buffer_bytes = 0;    ///< most so far
-  LimitState limit;               ///< of the producer
+  Duration paused{};            ///< readers stood still
+  Bytes buffer_bytes = 0;       ///< held by readers and producer
+  Bytes peak_buffer_bytes = 0;  ///< most so far
+  LimitState limit;             ///< of the producer
 
   metrics::AgentTally tally() const { return {read, acked, spooled, in_memory, shed, rejected}; }
 };
@@ -105,8 +106,8 @@ class Core;
 
 class Agent {
  public:
-  /// Reads the checkpoint and looks at the inputs. `files` and `clock` outlive the agent. Fails on settings that cannot work,
-  /// on a file that does not exist with `once`, and on a checkpoint that cannot be read.
+  /// Reads the checkpoint and looks at the inputs. `files` and `clock` outlive the agent. Fails on settings that cannot
+  /// work, on a file that does not exist with `once`, and on a checkpoint that cannot be read.
   static Result<std::unique_ptr<Agent>> open(AgentSettings settings, std::unique_ptr<Producer> producer,
                                              runtime::FileSystem& files, const Clock& clock);
   /// Memory its readers use at most: leave that much of `buffer.memory` out of the producer's.
@@ -116,16 +117,18 @@ class Agent {
 
   /// Starts the thread.
   void start();
-  /// Does what can be done now; returns when to come back at the latest. For tests that drive the agent without its thread.
+  /// Does what can be done now; returns when to come back at the latest. For tests that drive the agent without its
+  /// thread.
   MonoTime step();
 
   /// Nothing more is read or offered from now on. What was read goes on its way.
   void stop_inputs();
   /// stop_inputs(), waits up to `drain` until everything read has been acknowledged, writes the checkpoint, closes the
-  /// producer. Returns how many entries stay in memory without an acknowledgement: those of files will be read again at the
-  /// next start. A second call returns the same.
+  /// producer. Returns how many entries stay in memory without an acknowledgement: those of files will be read again at
+  /// the next start. A second call returns the same.
   std::uint64_t stop(Duration drain);
-  /// Every input has ended (stdin at its end, `once` read through) and everything read has been acknowledged or rejected.
+  /// Every input has ended (stdin at its end, `once` read through) and everything read has been acknowledged or
+  /// rejected.
   bool ended() const;
 
   AgentStats stats() const;

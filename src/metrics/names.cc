@@ -15,6 +15,7 @@ std::span<const Metric> all_metrics() {
       kAgentFiles,
       kAgentInMemory,
       kAgentLongLines,
+      kAgentLostBytes,
       kAgentOffered,
       kAgentPausedSeconds,
       kAgentReadBytes,

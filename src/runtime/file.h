@@ -23,6 +23,7 @@ struct FileStatus {
   std::uint64_t size = 0;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
+  std::uint64_t links = 1;  ///< Names it has; 0: deleted, alive as long as somebody holds it open.
   WallTime modified{};
   WallTime birth{};
 };

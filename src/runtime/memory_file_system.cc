@@ -110,12 +110,18 @@ struct MemoryFileSystem::State {
     locks.clear();
     open_files = 0;
   }
+  static std::uint64_t names_of(const Node& directory, const Node& node) {
+    std::uint64_t names = 0;
+    for (const auto& [name, child] : directory.entries) names += child.get() == &node ? 1 : names_of(*child, node);
+    return names;
+  }
   FileStatus status(const Node& node) {
     FileStatus s;
     s.type = node.type;
     s.size = node.content.size();
     s.device = 1;
     s.inode = node.id;
+    s.links = names_of(*root, node);
     return s;
   }
 

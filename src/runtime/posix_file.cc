@@ -39,6 +39,7 @@ Result<FileStatus> status_of(int directory, const char* name, int flags, const P
   status.size = s.stx_size;
   status.device = (std::uint64_t{s.stx_dev_major} << 32) | s.stx_dev_minor;
   status.inode = s.stx_ino;
+  status.links = s.stx_nlink;
   status.modified = wall(s.stx_mtime.tv_sec, s.stx_mtime.tv_nsec);
   if (s.stx_mask & STATX_BTIME) status.birth = wall(s.stx_btime.tv_sec, s.stx_btime.tv_nsec);
   return status;

@@ -1,0 +1,114 @@
+#include "agent/followed_file.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir::agent {
+
+namespace {
+constexpr Bytes kTailBytes = 256;
+}  // namespace
+
+FollowedFile::FollowedFile(runtime::Path path, std::shared_ptr<runtime::File> file, const runtime::FileStatus& status,
+                           const FileMark& mark, const AgentSettings& settings, MonoTime now)
+    : path_(std::move(path)),
+      file_(std::move(file)),
+      settings_(settings),
+      device_(status.device),
+      inode_(status.inode),
+      birth_(status.birth.time_since_epoch().count()),
+      source_(std::make_shared<Source>(mark.source.empty() ? random_source_id() : mark.source, path_.string(),
+                                       mark.source.empty() ? 0 : mark.position)),
+      splitter_(settings.line_limit, settings.long_lines, source_->position()),
+      grown_at_(now) {
+  if (mark.source.empty()) return;
+  head_length_ = mark.head_length;
+  head_hash_ = mark.head_hash;
+}
+
+/// Other content under the same inode: positions of the old one mean nothing any more.
+void FollowedFile::renew(const runtime::FileStatus& status, MonoTime now) {
+  lost_bytes_ = unread();
+  long_lines_ += splitter_.long_lines();
+  source_ = std::make_shared<Source>(random_source_id(), path_.string(), 0);
+  splitter_ = LineSplitter(settings_.line_limit, settings_.long_lines, 0);
+  tail_.clear();
+  size_ = status.size;
+  partial_size_ = 0;
+  head_length_ = 0;
+  grown_at_ = now;
+}
+
+bool FollowedFile::flush_due(MonoTime now) const {
+  return partial_size_ == size_ && !at_end() && now - grown_at_ >= settings_.flush_after;
+}
+
+Result<FollowedFile::Outcome> FollowedFile::read(MonoTime now, std::string& buffer, EntryTaker& taker) {
+  const auto status = file_->status();
+  if (!status) return tl::unexpected(status.error());
+  deleted_ = status->links == 0;
+  if (status->size < splitter_.position()) {
+    renew(*status, now);
+    return Outcome::kRenewed;
+  }
+  if (status->size != size_) {
+    size_ = status->size;
+    grown_at_ = now;
+  }
+  // An unfinished line is looked at again only when there is more of it, or when it has waited long enough.
+  const bool unfinished = partial_size_ == size_ && !at_end();
+  if (at_end() || (unfinished && !flush_due(now))) return Outcome::kIdle;
+
+  const std::uint64_t from = splitter_.position() - tail_.size();
+  const auto got = file_->read_at(from, std::as_writable_bytes(std::span(buffer)));
+  if (!got) return tl::unexpected(got.error());
+  std::string_view bytes(buffer.data(), *got);
+  if (!bytes.starts_with(tail_)) {
+    renew(*status, now);
+    return Outcome::kRenewed;
+  }
+  const std::string_view fresh = bytes.substr(tail_.size());
+  Bytes used = splitter_.split(fresh, taker);
+  const bool to_the_end = from + *got >= size_;
+  bool room = true;
+  if (used < fresh.size() && to_the_end && flush_due(now) && fresh.find('\n', used) == std::string_view::npos) {
+    room = splitter_.flush(fresh.substr(used), taker);
+    if (room) used = fresh.size();
+  } else if (used < fresh.size()) {
+    // Either no room, or an unfinished line.
+    room = fresh.find('\n', used) == std::string_view::npos && fresh.size() - used <= settings_.line_limit + 1;
+  }
+  const Bytes end = tail_.size() + used;
+  tail_ = std::string(bytes.substr(end - std::min(end, kTailBytes), std::min(end, kTailBytes)));
+  partial_size_ = room && used < fresh.size() && to_the_end ? size_ : 0;
+  if (!room) return Outcome::kNoRoom;
+  return to_the_end ? Outcome::kIdle : Outcome::kMore;
+}
+
+Result<bool> FollowedFile::finish(std::string& buffer, EntryTaker& taker) {
+  if (at_end() || splitter_.skipping()) return true;
+  const auto got = file_->read_at(splitter_.position(), std::as_writable_bytes(std::span(buffer)));
+  if (!got) return tl::unexpected(got.error());
+  return splitter_.flush(std::string_view(buffer.data(), std::min<Bytes>(*got, settings_.line_limit)), taker);
+}
+
+FileMark FollowedFile::mark() {
+  FileMark mark{.path = path_.string(),
+                .source = source_->id(),
+                .device = device_,
+                .inode = inode_,
+                .birth = birth_,
+                .position = source_->position()};
+  const std::uint64_t length = std::min<std::uint64_t>(kHeadBytes, mark.position);
+  if (length > head_length_) {
+    if (const auto hash = head_hash(*file_, length)) {
+      head_length_ = length;
+      head_hash_ = *hash;
+    }
+  }
+  mark.head_length = head_length_;
+  mark.head_hash = head_hash_;
+  return mark;
+}
+
+}  // namespace weir::agent

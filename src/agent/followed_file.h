@@ -1,0 +1,76 @@
+// One file being followed: reads from its position, notices truncation and rewriting, waits for unfinished lines.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "agent/checkpoint.h"
+#include "agent/line_splitter.h"
+#include "agent/source.h"
+#include "runtime/file.h"
+
+namespace weir::agent {
+
+/// Keeps no bytes of the file between reads but the last few before its position, which tell whether the file is still
+/// the one it was. Owned by the reading thread.
+class FollowedFile {
+ public:
+  /// `mark`: where an earlier run stood in this very file; empty source: a file never seen.
+  FollowedFile(runtime::Path path, std::shared_ptr<runtime::File> file, const runtime::FileStatus& status,
+               const FileMark& mark, const AgentSettings& settings, MonoTime now);
+
+  enum class Outcome : std::uint8_t {
+    kIdle,     ///< read to its end
+    kMore,     ///< there is more to read
+    kNoRoom,   ///< the taker had none
+    kRenewed,  ///< found truncated or rewritten: a new source, from its start
+  };
+  /// Reads at most `buffer` (at least line limit + 1 KiB) once and offers the lines in it.
+  Result<Outcome> read(MonoTime now, std::string& buffer, EntryTaker& taker);
+  /// Sends what is left without a line end. At the end of a rotated file, or of all (`once`). False: no room.
+  Result<bool> finish(std::string& buffer, EntryTaker& taker);
+
+  const std::shared_ptr<Source>& source() const { return source_; }
+  const runtime::Path& path() const { return path_; }
+  void renamed(runtime::Path path) { path_ = std::move(path); }
+  bool is(const runtime::FileStatus& status) const { return status.device == device_ && status.inode == inode_; }
+
+  /// Where the file stands now for the checkpoint; reads its first bytes if they are not known yet.
+  FileMark mark();
+  std::uint64_t unread() const { return size_ > splitter_.position() ? size_ - splitter_.position() : 0; }
+  bool at_end() const { return unread() == 0; }
+  bool deleted() const { return deleted_; }
+  MonoTime grown_at() const { return grown_at_; }
+  std::uint64_t long_lines() const { return long_lines_ + splitter_.long_lines(); }
+  /// Bytes that were there, unread, when the file was last found truncated.
+  std::uint64_t lost_bytes() const { return lost_bytes_; }
+
+  // -- kept for who follows
+  bool rotated = false;  ///< no input names it any more
+  MonoTime next_look{};
+  Duration look_period{};
+
+ private:
+  void renew(const runtime::FileStatus& status, MonoTime now);
+  bool flush_due(MonoTime now) const;
+
+  runtime::Path path_;
+  std::shared_ptr<runtime::File> file_;
+  const AgentSettings& settings_;
+  std::uint64_t device_;
+  std::uint64_t inode_;
+  std::int64_t birth_;
+  std::shared_ptr<Source> source_;
+  LineSplitter splitter_;
+  std::string tail_;  // the bytes before the position
+  std::uint64_t size_ = 0;
+  std::uint64_t partial_size_ = 0;  // size at which an unfinished line was last seen
+  MonoTime grown_at_;
+  bool deleted_ = false;
+  std::uint64_t head_length_ = 0;
+  std::uint64_t head_hash_ = 0;
+  std::uint64_t long_lines_ = 0;  // of earlier sources
+  std::uint64_t lost_bytes_ = 0;
+};
+
+}  // namespace weir::agent

@@ -1,0 +1,89 @@
+// The follower: which files there are, which of them are the same, and whose turn it is to be read.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/followed_file.h"
+
+namespace weir::agent {
+
+/// Finds files by name once a period, also while nothing may be read, and follows them by inode: a renamed file is read
+/// to its end under its new name or none. Owned by the reading thread.
+class Follower {
+ public:
+  Follower(const AgentSettings& settings, runtime::FileSystem& files) : settings_(settings), files_(files) {}
+
+  /// Where an earlier run stood. Also finds its files that were renamed meanwhile. Fails with `once` when an input is
+  /// missing.
+  Result<void> open(std::vector<FileMark> marks, MonoTime now);
+  /// Looks for new and rotated files. Cheap when nothing changed.
+  void scan(MonoTime now);
+
+  /// Reads every file whose turn it is, one buffer each, until the taker has no room; `taker_of` is told the source of
+  /// what comes. False when there was no room.
+  class SourceTaker : public EntryTaker {
+   public:
+    virtual void source(const std::shared_ptr<Source>& source) = 0;
+  };
+  bool read(MonoTime now, std::string& buffer, SourceTaker& taker);
+  /// When a file is due to be looked at again.
+  MonoTime next_look() const;
+
+  /// `once`: true when every file has been read to its end, its last line included.
+  bool through() const { return settings_.once && open_.empty() && scanned_; }
+  /// Marks of everything known, for the checkpoint.
+  std::vector<FileMark> marks();
+
+  struct Counts {
+    std::size_t files = 0;
+    std::uint64_t unread_bytes = 0;
+    std::uint64_t deleted_open_bytes = 0;
+    std::uint64_t truncations = 0;
+    std::uint64_t lost_bytes = 0;
+    std::uint64_t long_lines = 0;
+  };
+  Counts counts() const;
+
+ private:
+  using FilePtr = std::unique_ptr<FollowedFile>;
+  struct Found {
+    runtime::Path path;
+    runtime::FileStatus status;
+  };
+  struct Skipped {
+    std::vector<std::string> compressed, binary, unreadable;
+  };
+
+  std::vector<Found> find(Skipped& skipped);
+  void find_in(const runtime::Path& directory, int depth, std::vector<Found>& found, Skipped& skipped);
+  bool is_text(const runtime::Path& path, const runtime::FileStatus& status, Skipped& skipped);
+  void follow(const Found& found, MonoTime now);
+  FileMark take_mark(const Found& found, const runtime::File& file);
+  void note_skipped(const Skipped& skipped);
+  void give_up_deleted();
+  void let_go(std::size_t index);
+
+  const AgentSettings& settings_;
+  runtime::FileSystem& files_;
+  std::vector<FilePtr> open_;
+  std::vector<FileMark> earlier_;  // of an earlier run, not met yet
+  /// Read through and let go; a directory may still name them.
+  struct Closed {
+    FileMark mark;
+    std::shared_ptr<Source> source;
+  };
+  std::vector<Closed> closed_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, bool> judged_;  // by device and inode: true if text
+  std::size_t turn_ = 0;
+  bool scanned_ = false;
+  bool skipped_noted_ = false;
+  std::set<runtime::Path> missing_noted_;
+  Counts gone_;  // of files let go
+};
+
+}  // namespace weir::agent

@@ -1,0 +1,56 @@
+#include "agent/line_splitter.h"
+
+#include <algorithm>
+
+namespace weir::agent {
+
+Bytes LineSplitter::split(std::string_view bytes, EntryTaker& taker) {
+  Bytes at = 0;
+  const auto move_to = [&](Bytes to) {
+    position_ += to - at;
+    at = to;
+  };
+  while (at < bytes.size()) {
+    const Bytes line_end = bytes.find('\n', at);
+    const bool complete = line_end != std::string_view::npos;
+    if (skipping_) {
+      move_to(complete ? line_end + 1 : bytes.size());
+      taker.pass(position_);
+      skipping_ = !complete;
+      continue;
+    }
+    Bytes end = complete ? line_end : bytes.size();
+    if (complete && end > at && bytes[end - 1] == '\r') --end;
+    // Without a line end yet, one more byte might be its "\r".
+    if (end - at > limit_ + (complete ? 0 : 1)) {
+      // A hole left by a truncation or a power cut does not make the text behind it a long line.
+      if (bytes[at] == '\0') {
+        move_to(std::min(end, std::min(bytes.find_first_not_of('\0', at), bytes.size())));
+        taker.pass(position_);
+        continue;
+      }
+      if (policy_ == LongLines::kTruncate &&
+          !taker.take({.text = bytes.substr(at, limit_), .position = position_, .end = position_, .truncated = true})) {
+        break;
+      }
+      ++long_lines_;
+      skipping_ = true;
+      continue;
+    }
+    if (!complete) break;
+    const Bytes next = line_end + 1;
+    if (!taker.take({.text = bytes.substr(at, end - at), .position = position_, .end = position_ + (next - at)})) break;
+    move_to(next);
+  }
+  return at;
+}
+
+bool LineSplitter::flush(std::string_view bytes, EntryTaker& taker) {
+  if (bytes.empty()) return true;
+  const std::uint64_t end = position_ + bytes.size();
+  if (!taker.take({.text = bytes, .position = position_, .end = end, .unterminated = true})) return false;
+  position_ = end;
+  return true;
+}
+
+}  // namespace weir::agent
