@@ -2,6 +2,7 @@
 // retain.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,8 +32,8 @@ struct LogOptions {
 };
 
 struct AppendRequest {
-  /// One or more whole batches (v2) that have been validated. They are stored as they are, but for base offset, leader
-  /// epoch and, with `log_append_ms`, timestamp type, maxTimestamp and CRC.
+  /// One or more whole batches (v2) that have been validated; one that has a producer id comes alone. They are stored
+  /// as they are, but for base offset, leader epoch and, with `log_append_ms`, timestamp type, maxTimestamp and CRC.
   ByteView batches;
   std::int32_t leader_epoch = 0;
   /// LogAppendTime: the Unix milliseconds to stamp; none: CreateTime, the batches keep theirs.
@@ -91,6 +92,7 @@ class Log {
   Offset start_offset() const;
   Offset end_offset() const { return end_; }
   Offset durable_offset() const { return durable_; }
+  /// Bytes of batches kept.
   std::uint64_t size() const;
   std::size_t segments() const { return segments_.size(); }
   bool read_only() const { return read_only_; }
@@ -112,11 +114,17 @@ class Log {
   /// The record with the largest timestamp; none when the log is empty.
   Result<std::optional<TimestampHit>> find_max_timestamp();
 
-  /// True when something is not yet on disk.
-  bool needs_sync() const;
-  /// Takes all that is written so far. Points of one log are reported in the order they were prepared.
+  /// True when something is not yet on disk and no sync is under way.
+  bool needs_sync() const { return !syncing_ && !read_only_ && durable_ < end_; }
+  /// True when needs_sync() and a segment was rolled or checkpoint_bytes were written: also without a durability
+  /// promise to anyone, the log should be synced now.
+  bool checkpoint_wanted() const;
+  /// Takes all that is written so far. One at a time: its outcome comes to synced() before the next one.
   SyncPoint prepare_sync();
   void synced(const SyncPoint& point, const Result<void>& outcome);
+
+  /// Clean stop: indexes, producers and all bytes on disk, recovery point at the end. Blocks on the disk.
+  Result<void> close(WallTime now);
 
   /// Where the next start must scan from; every offset below is durable and indexed.
   Offset recovery_point() const { return recovery_point_; }
@@ -134,16 +142,47 @@ class Log {
   friend class LogRecovery;
   Log(FileCache& cache, runtime::Path directory, const LogOptions& options);
 
+  /// A boundary that was met lately: followers at the tail need no search.
+  struct Mark {
+    const Segment* segment = nullptr;
+    Offset offset = kNoOffset;
+    std::uint64_t position = 0;
+  };
+
+  bool roll_due(const Segment& active, Bytes bytes, std::int64_t timestamp, Offset last) const;
+  void expire_producers(WallTime now);
+  Result<void> roll();
+  Result<void> write_snapshot();
+  Result<void> flush_indexes(Segment& segment);
+  void dirty(std::shared_ptr<runtime::File> file);
+  std::vector<std::unique_ptr<Segment>>::iterator segment_of(Offset offset);
+  Result<std::uint64_t> position_of(Segment& segment, Offset offset);
+  void mark(const Segment& segment, Offset offset, std::uint64_t position);
+  Result<TimestampHit> record_at(Segment& segment, std::uint64_t position, std::int64_t unix_ms);
+  DiskWork drop(std::size_t count);
+
   FileCache& cache_;
-  runtime::Path directory_;
+  const runtime::Path directory_;
   LogOptions options_;
   std::vector<std::unique_ptr<Segment>> segments_;  // by base offset; the last one is written to; never empty once open
   ProducerState producers_;
   Offset end_{0};
   Offset durable_{0};
   Offset recovery_point_{0};
+  Offset snapshot_ = kNoOffset;  // the latest one that does not belong to a segment's start
   bool read_only_ = false;
   RecoveryReport recovery_;
+
+  // What the next sync must take.
+  std::vector<std::shared_ptr<runtime::File>> dirty_;
+  bool directory_dirty_ = true;  // names in it; at the start nobody knows whether they were synced
+  bool parent_dirty_ = true;
+  bool syncing_ = false;
+  bool rolled_ = false;
+  Bytes since_checkpoint_ = 0;
+
+  std::array<Mark, 8> marks_;
+  std::size_t next_mark_ = 0;
 };
 
 }  // namespace weir::storage

@@ -31,7 +31,7 @@ class LogDirectory {
   /// appends.
   Result<DiskWork> remove_log(const TopicPartition& partition);
 
-  /// True when some log's recovery point has moved by a roll, a full checkpoint_bytes, or a removal.
+  /// True when some log's recovery point has moved since the last checkpoint().
   bool checkpoint_due() const;
   /// The work writes `recovery-point-offset-checkpoint`. Works of one directory run one after the other.
   DiskWork checkpoint();
@@ -50,8 +50,8 @@ class LogDirectory {
   std::unique_ptr<FileCache> cache_;
   std::vector<TopicPartition> found_;
   std::map<TopicPartition, std::shared_ptr<Log>> logs_;
-  std::map<TopicPartition, Offset> recovery_points_;
-  bool removed_ = false;
+  std::map<TopicPartition, Offset> saved_;  // recovery points as last written
+  std::uint32_t removals_ = 0;
 };
 
 /// "topic-3" and back; none when the name is not a partition's.

@@ -8,19 +8,9 @@
 
 #include "base/bytes.h"
 #include "weir/types.h"
+#include "wire/record_batch.h"
 
 namespace weir::storage {
-
-/// The fields of a batch that sequence checks need.
-struct ProducerBatch {
-  ProducerId producer = kNoProducerId;
-  std::int16_t epoch = -1;
-  std::int32_t first_sequence = -1;
-  std::int32_t last_sequence = -1;
-};
-
-/// The last sequence of a batch, which wraps from 2^31-1 to 0.
-std::int32_t last_sequence_of(std::int32_t first_sequence, std::int32_t last_offset_delta);
 
 enum class SequenceCheck {
   kOk,
@@ -41,13 +31,12 @@ class ProducerState {
   };
 
   /// Kafka's rules: a producer that is not known may begin anywhere (its state may have expired); a new epoch begins at
-  /// 0.
-  Verdict check(const ProducerBatch& batch) const;
-  /// Remembers a stored batch; it was checked, or is replayed from the log. `timestamp`: its maxTimestamp.
-  void update(const ProducerBatch& batch, Offset base, Offset last, std::int64_t timestamp);
+  /// 0. A batch without producer is always kOk.
+  Verdict check(const wire::BatchHeader& batch) const;
+  /// Remembers a batch with the offsets it is stored under; it was checked, or is replayed from the log.
+  void update(const wire::BatchHeader& batch);
   /// Forgets producers whose last batch is older than `before` (Unix ms).
   void expire(std::int64_t before);
-  void clear() { producers_.clear(); }
   std::size_t size() const { return producers_.size(); }
 
   /// Kafka's .snapshot file. Kafka keeps one entry per producer; we write one per remembered batch, oldest first, so
@@ -59,7 +48,7 @@ class ProducerState {
   static constexpr std::size_t kRemembered = 5;
   struct Batch {
     std::int32_t last_sequence = -1;
-    std::int32_t offset_delta = 0;
+    std::int32_t offset_delta = 0;  // last offset - base offset, and last sequence - first
     Offset last_offset = kNoOffset;
     std::int64_t timestamp = -1;
   };
@@ -67,9 +56,10 @@ class ProducerState {
     std::int16_t epoch = -1;
     std::uint8_t count = 0;
     std::array<Batch, kRemembered> batches;  // oldest first
-    void remember(const Batch& batch);
     const Batch& last() const { return batches[count - 1]; }
   };
+  void remember(ProducerId id, std::int16_t epoch, const Batch& batch);
+
   std::unordered_map<ProducerId, Producer> producers_;
 };
 

@@ -18,8 +18,8 @@ class RecordLog {
  public:
   static constexpr Bytes kMaxPayload = 16 * kMiB;
 
-  /// Opens or makes the file and gives every whole record, in order, to `replay`. A torn tail is cut; damage before the
-  /// last record is kInvalid naming the position. An error from `replay` ends the opening with it. Blocks on the disk:
+  /// Opens or makes the file and gives every whole record, in order, to `replay`. A torn tail is cut; damage before
+  /// whole records is skipped with an error line. An error from `replay` ends the opening with it. Blocks on the disk:
   /// for start-up.
   static Result<RecordLog> open(runtime::FileSystem& files, const runtime::Path& path,
                                 const std::function<Result<void>(ByteView payload)>& replay);
