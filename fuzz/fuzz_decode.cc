@@ -19,10 +19,12 @@
 using namespace weir;
 
 // A decoder that believes a length in its input would ask for more than this. Aborting lets us name the run.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the sanitizers ask for these names
 extern "C" const char* __asan_default_options() {
   return "max_allocation_size_mb=256:allocator_may_return_null=0:abort_on_error=1";
 }
 extern "C" const char* __ubsan_default_options() { return "abort_on_error=1:print_stacktrace=1"; }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace {
 
@@ -51,7 +53,7 @@ void mutate(ByteBuffer& input, std::mt19937_64& random) {
       case 2: input[at] = static_cast<std::byte>(random()); break;
       case 3: input.resize(at); break;
       case 4: input.insert(here, random() % 8, static_cast<std::byte>(random())); break;
-      case 5:
+      default:
         for (std::size_t i = at; i < std::min(at + 4, input.size()); ++i) input[i] = std::byte{0xff};
         break;
     }

@@ -244,6 +244,9 @@ class PayloadWriter : public Writer {
   Payload& out_;
 };
 
+/// What to reserve for a message of `size` bytes: its records count in `size` but are not copied.
+Bytes expected(Bytes size) { return std::min<Bytes>(size, 4 * kKiB); }
+
 template <typename Out>
 class Encoder {
  public:
@@ -360,10 +363,22 @@ Bytes encoded_size(const Table& table, const void* message, int version) {
 
 void encode(const Table& table, const void* message, int version, Payload& out) {
   WEIR_ASSERT(table.versions.has(version));
-  // The exact size would count the records too, which are not copied.
-  PayloadWriter writer(out, std::min<Bytes>(encoded_size(table, message, version), 64 * kKiB));
+  PayloadWriter writer(out, expected(encoded_size(table, message, version)));
   Encoder<PayloadWriter>(version, table.flexible(version), writer).structure(table, message);
   writer.flush();
+}
+
+Payload encode_frame(const Table& header_table, const void* header, int header_version, const Table& table,
+                     const void* message, int version) {
+  WEIR_ASSERT(table.versions.has(version));
+  const Bytes size = encoded_size(header_table, header, header_version) + encoded_size(table, message, version);
+  Payload out;
+  PayloadWriter writer(out, expected(sizeof(std::int32_t) + size));
+  writer.int32(static_cast<std::int32_t>(size));
+  Encoder<PayloadWriter>(header_version, header_table.flexible(header_version), writer).structure(header_table, header);
+  Encoder<PayloadWriter>(version, table.flexible(version), writer).structure(table, message);
+  writer.flush();
+  return out;
 }
 
 bool equal(const Table& table, const void* a, const void* b) {

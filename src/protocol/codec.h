@@ -136,6 +136,9 @@ Result<RequestFrame> open_request(SharedBytes frame);
 /// Reads the header of the response to a request of `key` and `version`.
 Result<ResponseFrame> open_response(SharedBytes frame, ApiKey key, int version);
 
+/// Length, header and message: what the two below are made of.
+Payload encode_frame(const Table& header_table, const void* header, int header_version, const Table& table,
+                     const void* message, int version);
 Payload encode_request(const Table& table, const void* message, ApiKey key, int version, std::int32_t correlation_id,
                        std::string_view client_id);
 Payload encode_response(const Table& table, const void* message, ApiKey key, int version, std::int32_t correlation_id);

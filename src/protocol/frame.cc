@@ -3,7 +3,6 @@
 
 #include "protocol/api_tables.h"
 #include "protocol/codec.h"
-#include "wire/writer.h"
 
 namespace weir::protocol {
 namespace {
@@ -13,20 +12,6 @@ int request_header_version(const Table& request, int version) { return request.f
 /// A client learns from ApiVersions which versions it may use, so it must be able to read that response in any version.
 int response_header_version(ApiKey key, const Table& response, int version) {
   return key != ApiKey::kApiVersions && response.flexible(version) ? 1 : 0;
-}
-
-Payload frame(const Table& header_table, const void* header, int header_version, const Table& table,
-              const void* message, int version) {
-  const Bytes header_size = encoded_size(header_table, header, header_version);
-  wire::Writer front(sizeof(std::int32_t) + header_size);
-  front.int32(static_cast<std::int32_t>(header_size + encoded_size(table, message, version)));
-  Payload header_bytes;
-  encode(header_table, header, header_version, header_bytes);
-  front.raw(header_bytes.flatten().value());
-  Payload out;
-  out.append(front.take());
-  encode(table, message, version, out);
-  return out;
 }
 
 }  // namespace
@@ -66,12 +51,13 @@ Payload encode_request(const Table& table, const void* message, ApiKey key, int 
                        .request_api_version = static_cast<std::int16_t>(version),
                        .correlation_id = correlation_id,
                        .client_id = std::string(client_id)};
-  return frame(RequestHeader::table(), &header, request_header_version(table, version), table, message, version);
+  return encode_frame(RequestHeader::table(), &header, request_header_version(table, version), table, message, version);
 }
 
 Payload encode_response(const Table& table, const void* message, ApiKey key, int version, std::int32_t correlation_id) {
   ResponseHeader header{.correlation_id = correlation_id};
-  return frame(ResponseHeader::table(), &header, response_header_version(key, table, version), table, message, version);
+  return encode_frame(ResponseHeader::table(), &header, response_header_version(key, table, version), table, message,
+                      version);
 }
 
 }  // namespace weir::protocol

@@ -118,7 +118,7 @@ ByteBuffer snap(ByteView plain) {
   std::string block;
   for (Bytes at = 0; at < plain.size(); at += kXerialBlock) {
     const ByteView part = plain.subspan(at, std::min(kXerialBlock, plain.size() - at));
-    snappy::Compress(as_text(part).data(), part.size(), &block);
+    snappy::Compress(pointer<const char>(part.data()), part.size(), &block);
     out.int32(static_cast<std::int32_t>(block.size()));
     out.raw(as_bytes(block));
   }

@@ -29,15 +29,50 @@ constexpr Tables make_tables() {
 constexpr Tables kTables = make_tables();
 
 #if defined(__x86_64__)
+/// The instruction takes eight bytes a cycle but answers after three, so three lanes are kept busy at once. Their
+/// results are joined by moving a checksum over the bytes of a lane as if those were zero, which is linear: four table
+/// look-ups.
+constexpr std::size_t kLane = 1024;
+using Shift = std::array<std::array<std::uint32_t, 256>, 4>;
+constexpr Shift make_shift() {
+  Shift shift{};
+  for (int bit = 0; bit < 32; ++bit) {
+    std::uint32_t crc = std::uint32_t{1} << bit;
+    for (std::size_t i = 0; i < kLane; ++i) crc = (crc >> 8) ^ kTables[0][crc & 0xff];
+    auto& table = shift[static_cast<std::size_t>(bit / 8)];
+    for (std::size_t i = 0; i < 256; ++i) {
+      if ((i >> (bit % 8) & 1) != 0) table[i] ^= crc;
+    }
+  }
+  return shift;
+}
+constexpr Shift kShift = make_shift();
+
+std::uint64_t over_a_lane(std::uint64_t crc) {
+  return kShift[0][crc & 0xff] ^ kShift[1][(crc >> 8) & 0xff] ^ kShift[2][(crc >> 16) & 0xff] ^ kShift[3][crc >> 24];
+}
+
+std::uint64_t word_at(const std::byte* p) {
+  std::uint64_t word;
+  std::memcpy(&word, p, sizeof word);
+  return word;
+}
+
 __attribute__((target("sse4.2"))) std::uint32_t crc32c_hardware(ByteView bytes, std::uint32_t so_far) {
-  std::uint64_t crc = ~so_far;
+  std::uint64_t crc = static_cast<std::uint32_t>(~so_far);
   const std::byte* p = bytes.data();
   std::size_t left = bytes.size();
-  for (; left >= 8; p += 8, left -= 8) {
-    std::uint64_t word;
-    std::memcpy(&word, p, sizeof word);
-    crc = _mm_crc32_u64(crc, word);
+  for (; left >= 3 * kLane; p += 3 * kLane, left -= 3 * kLane) {
+    std::uint64_t second = 0;
+    std::uint64_t third = 0;
+    for (std::size_t i = 0; i < kLane; i += 8) {
+      crc = _mm_crc32_u64(crc, word_at(p + i));
+      second = _mm_crc32_u64(second, word_at(p + kLane + i));
+      third = _mm_crc32_u64(third, word_at(p + 2 * kLane + i));
+    }
+    crc = over_a_lane(over_a_lane(crc) ^ second) ^ third;
   }
+  for (; left >= 8; p += 8, left -= 8) crc = _mm_crc32_u64(crc, word_at(p));
   auto crc32 = static_cast<std::uint32_t>(crc);
   for (; left > 0; ++p, --left) crc32 = _mm_crc32_u8(crc32, std::to_integer<std::uint8_t>(*p));
   return ~crc32;

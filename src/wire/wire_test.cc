@@ -161,6 +161,16 @@ TEST(Crc32c, VectorsOfTheRfc) {
   }
 }
 
+// Long enough for the lanes of the hardware version, and not a multiple of them.
+TEST(Crc32c, OfLongInputAgreesWithTheTables) {
+  ByteBuffer bytes(20'011);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>((i * i) >> 3);
+  for (std::size_t n = 3000; n <= bytes.size(); n += 211) {
+    const ByteView part = ByteView(bytes).first(n);
+    ASSERT_EQ(crc32c(part, 7), crc32c_software(part, 7)) << n;
+  }
+}
+
 RC_GTEST_PROP(Crc32c, InHardwareInSoftwareAndInPiecesAgrees, (const std::string& text, std::uint16_t cut)) {
   const ByteView bytes = as_bytes(text);
   const ByteView front = bytes.first(cut % (bytes.size() + 1));
