@@ -259,6 +259,18 @@ class Encoder {
     if (flexible_) tagged_fields(table, base);
   }
 
+  void member(const Field& field, const void* source) {
+    const void* inner = value_of(field, source);
+    if (inner == nullptr) return null(field);
+    if (field.array != nullptr) {
+      const std::size_t count = field.array->size(inner);
+      out_.nullable_length(count, form(field));
+      for (std::size_t i = 0; i < count; ++i) value(field, at(field.array->data(inner), i * field.array->stride));
+      return;
+    }
+    value(field, inner);
+  }
+
  private:
   Form form(const Field& field) const {
     return flexible_ && !field.spec.classic_string ? Form::kCompact : Form::kClassic;
@@ -290,20 +302,6 @@ class Encoder {
     }
   }
 
- public:
-  void member(const Field& field, const void* source) {
-    const void* inner = value_of(field, source);
-    if (inner == nullptr) return null(field);
-    if (field.array != nullptr) {
-      const std::size_t count = field.array->size(inner);
-      out_.nullable_length(count, form(field));
-      for (std::size_t i = 0; i < count; ++i) value(field, at(field.array->data(inner), i * field.array->stride));
-      return;
-    }
-    value(field, inner);
-  }
-
- private:
   void null(const Field& field) {
     const bool allowed = field.spec.may_be_null.has(version_);
     if (field.array == nullptr && field.type == FieldType::kString) {
