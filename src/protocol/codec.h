@@ -39,7 +39,8 @@ namespace weir::protocol {
 Result<void> decode(const Table& table, void* message, int version, wire::Reader& reader);
 /// Bytes that encode() will write.
 Bytes encoded_size(const Table& table, const void* message, int version);
-/// Appends the message. Records stay as they are: pieces of memory or ranges of files.
+/// Appends the message; `version` is one the table has (asserted: answer a version you do not know in one you do).
+/// Records stay as they are: pieces of memory or ranges of files.
 void encode(const Table& table, const void* message, int version, Payload& out);
 /// Whether all fields are equal, of all versions. Records are compared by their bytes in memory; file ranges are
 /// unequal.
