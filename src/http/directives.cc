@@ -75,7 +75,8 @@ std::string directives_to_json(std::span<const Directive> directives, MonoTime n
 Result<std::vector<Directive>> directives_from_json(std::string_view text, MonoTime now) {
   try {
     std::vector<Directive> directives;
-    for (const json& item : json::parse(text).at("directives")) directives.push_back(read_directive(item, now));
+    const json document = json::parse(text);
+    for (const json& item : document.at("directives")) directives.push_back(read_directive(item, now));
     return directives;
   } catch (const std::exception& error) {
     return fail(ErrorKind::kInvalid, fmt::format("these are not directives: {}", error.what()));
