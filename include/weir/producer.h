@@ -130,7 +130,7 @@ struct ProducerStats {
   std::uint64_t refused_rejected = 0;  ///< send() answered kRejected
   std::uint64_t resent = 0;            ///< handed to the client again after it gave them back
 
-  std::size_t waiting = 0;     ///< accepted, not yet handed to the client
+  std::size_t waiting = 0;  ///< accepted and not sent: in the lanes, or with the client while no broker can be reached
   std::size_t in_flight = 0;   ///< handed to the client, not acknowledged
   std::size_t unreported = 0;  ///< acknowledged, callback not finished
   std::array<std::size_t, kLanes> waiting_by_lane{};

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "client/blocked_signals.h"
 #include "client/consumer_core.h"
 #include "client/transport.h"
 #include "runtime/process.h"
@@ -12,7 +13,8 @@ namespace weir {
 
 namespace {
 
-constexpr Duration kGrace = std::chrono::seconds(1);  // for hooks that are running and the client's own threads
+constexpr Duration kCloseGrace = std::chrono::milliseconds(200);  // for what is running when the deadline passes
+constexpr Duration kEndGrace = std::chrono::seconds(1);           // for the client library's own threads to end
 
 Result<void> check(const ConsumerSettings& settings) {
   auto invalid = [](std::string text) { return fail(ErrorKind::kInvalid, std::move(text)); };
@@ -51,6 +53,7 @@ Consumer::Consumer(std::shared_ptr<ConsumerCore> core, bool threaded) : core_(st
   if (!threaded) return;
   core_->set_threaded();
   worker_ = std::make_unique<Worker>();
+  client::BlockedSignals blocked;
   std::promise<void> end;
   worker_->ended = end.get_future();
   worker_->thread = std::thread([core = core_, end = std::move(end)]() mutable {
@@ -74,7 +77,7 @@ Consumer::~Consumer() {
   close(Duration::zero());
   if (!worker_) return;
   // A hook that never returns, or a client library that does not end, keeps the thread; it owns all it needs.
-  if (!core_->in_hook() && worker_->ended.wait_for(kGrace) == std::future_status::ready) {
+  if (!core_->in_hook() && worker_->ended.wait_for(kEndGrace) == std::future_status::ready) {
     worker_->thread.join();
   } else {
     worker_->thread.detach();
@@ -110,7 +113,7 @@ bool Consumer::close(Duration deadline) {
   if (core_->in_child()) return false;
   core_->request_close(deadline);
   if (!worker_ || core_->in_hook()) return false;
-  core_->wait_finished(std::min<Duration>(deadline, std::chrono::hours(24)) + kGrace);
+  core_->wait_finished(std::min<Duration>(deadline, std::chrono::hours(24)) + kCloseGrace);
   return core_->ended_well();
 }
 

@@ -14,7 +14,8 @@ namespace weir::client {
 /// One client library: keeps records in order, resends until they are acknowledged, never appends one twice.
 class MemoryProducer final : public ProducerTransport {
  public:
-  MemoryProducer(MemoryBroker& broker, const ProducerSettings& settings) : broker_(broker), settings_(settings) {
+  MemoryProducer(MemoryBroker& broker, const ProducerSettings& settings, Wake wake)
+      : broker_(broker), settings_(settings), wake_(std::move(wake)) {
     std::lock_guard lock(broker_.mutex_);
     broker_.producers_.insert(this);
   }
@@ -25,7 +26,7 @@ class MemoryProducer final : public ProducerTransport {
 
   Handed hand_over(const Record& record, WallTime timestamp, void* token) override {
     std::lock_guard lock(broker_.mutex_);
-    WEIR_ASSERT(!broken_);
+    if (broken_) return {Hand::kBroken, "fatal", "broken by the test"};
     auto topic = broker_.topics_.find(record.topic);
     if (broker_.up && topic == broker_.topics_.end())
       return {Hand::kPermanent, "unknown_topic", "the topic does not exist"};
@@ -41,6 +42,7 @@ class MemoryProducer final : public ProducerTransport {
     pending_.push_back(
         {&record, timestamp, token, {record.topic, partition}, now.mono + settings_.linger, {}, kNoOffset});
     pump(now);
+    wake_();
     return {};
   }
 
@@ -125,6 +127,7 @@ class MemoryProducer final : public ProducerTransport {
 
   MemoryBroker& broker_;
   const ProducerSettings settings_;
+  const Wake wake_;
   std::deque<Pending> pending_;
   std::size_t next_ = 0;
   bool broken_ = false;
@@ -441,7 +444,11 @@ std::size_t MemoryBroker::members(const std::string& group) const {
 }
 
 std::shared_ptr<ProducerCore> MemoryBroker::producer(const ProducerSettings& settings) {
-  return std::make_shared<ProducerCore>(settings, std::make_unique<MemoryProducer>(*this, settings), clock_);
+  auto target = std::make_shared<ProducerCore*>(nullptr);
+  auto transport = std::make_unique<MemoryProducer>(*this, settings, [target] { (*target)->wake(); });
+  auto core = std::make_shared<ProducerCore>(settings, std::move(transport), clock_);
+  *target = core.get();
+  return core;
 }
 
 std::shared_ptr<ConsumerCore> MemoryBroker::consumer(const ConsumerSettings& settings, ConsumerHooks hooks) {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "client/blocked_signals.h"
 #include "client/producer_core.h"
 #include "client/transport.h"
 #include "runtime/process.h"
@@ -13,7 +14,8 @@ namespace weir {
 
 namespace {
 
-constexpr Duration kGrace = std::chrono::seconds(1);  // for the last callbacks and the client's own threads
+constexpr Duration kCloseGrace = std::chrono::milliseconds(200);  // for what is running when the deadline passes
+constexpr Duration kEndGrace = std::chrono::seconds(1);           // for the client library's own threads to end
 
 Result<void> check(const ProducerSettings& settings) {
   auto invalid = [](std::string text) { return fail(ErrorKind::kInvalid, std::move(text)); };
@@ -74,6 +76,7 @@ Producer::Producer(std::shared_ptr<ProducerCore> core, bool threaded) : core_(st
   if (!threaded) return;
   core_->set_threaded();
   worker_ = std::make_unique<Worker>();
+  client::BlockedSignals blocked;
   std::promise<void> end;
   worker_->ended = end.get_future();
   worker_->thread = std::thread([core = core_, end = std::move(end)]() mutable {
@@ -97,7 +100,7 @@ Producer::~Producer() {
   close(Duration::zero());
   if (!worker_) return;
   // A callback that never returns, or a client library that does not end, keeps the thread; it owns all it needs.
-  if (!core_->in_callback() && worker_->ended.wait_for(kGrace) == std::future_status::ready) {
+  if (!core_->in_callback() && worker_->ended.wait_for(kEndGrace) == std::future_status::ready) {
     worker_->thread.join();
   } else {
     worker_->thread.detach();
@@ -128,7 +131,7 @@ std::size_t Producer::close(Duration deadline) {
   if (core_->in_child() || core_->closing()) return 0;
   core_->request_close(deadline);
   if (worker_ && !core_->in_callback())
-    core_->wait_finished(std::min<Duration>(deadline, std::chrono::hours(24)) + kGrace);
+    core_->wait_finished(std::min<Duration>(deadline, std::chrono::hours(24)) + kCloseGrace);
   return core_->undelivered();
 }
 

@@ -482,6 +482,8 @@ void ProducerCore::update_state(Now now) {
   const bool down = transport_->down();
   const Duration throttle = transport_->throttle();
   std::lock_guard lock(mutex_);
+  down_ = down;
+  if (down) last_progress_ = now.mono;  // silence counts from when somebody could answer
   stats_.broker_throttle = throttle;
   const bool silent = !outstanding_.empty() && now.mono - last_progress_ > kSilence;
   if (close_at_ && left() == 0) {
@@ -568,6 +570,8 @@ ProducerStats ProducerCore::stats() const {
   if (in_child()) return {};
   std::lock_guard lock(mutex_);
   ProducerStats stats = stats_;
+  // Nothing is in flight where there is no connection: the client keeps it.
+  if (down_) stats.waiting += std::exchange(stats.in_flight, 0);
   for (std::size_t i = 0; i < kLanes; ++i) stats.waiting_by_lane[i] = lanes_.size(static_cast<Lane>(i));
   stats.buffer_bytes = budget_.used() + handed_bytes_;
   stats.peak_buffer_bytes = std::max(stats.peak_buffer_bytes, std::max(budget_.peak(), stats.buffer_bytes));

@@ -134,6 +134,7 @@ class ProducerCore {
   std::size_t flush_left_ = 0;    // and so many of them are left
   std::optional<MonoTime> close_at_;
   bool aborted_ = false;
+  bool down_ = false;
   std::optional<std::int64_t> lag_;
   MonoTime lag_at_{};
   MonoTime last_progress_{};

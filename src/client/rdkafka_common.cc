@@ -1,10 +1,9 @@
 #include "client/rdkafka_common.h"
 
-#include <signal.h>
-
 #include <algorithm>
 
 #include "base/clock.h"
+#include "client/blocked_signals.h"
 
 namespace weir::client {
 
@@ -20,14 +19,9 @@ Result<RdConf> make_conf(const RdSettings& settings) {
 }
 
 Result<rd_kafka_t*> make_client(rd_kafka_type_t type, RdConf conf) {
-  // Its threads inherit the mask: a signal must reach the application's own thread, which may be waiting for it.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  BlockedSignals blocked;
   char why[512];
   rd_kafka_t* client = rd_kafka_new(type, conf.get(), why, sizeof why);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (client == nullptr)
     return fail(ErrorKind::kInvalid, fmt::format("the Kafka client refuses its settings: {}", why));
   (void)conf.release();
@@ -42,7 +36,7 @@ std::string value_in_force(rd_kafka_t* client, const std::string& name) {
 }
 
 void RdLog::line(int level, std::string_view facility, std::string_view text) {
-  if (level > 5) return;  // info and debug of the library
+  if (level > 5 || facility == "CONFWARN") return;  // info and debug of the library, advice on settings we chose
   {
     std::lock_guard lock(mutex_);
     auto kind = std::find_if(kinds_.begin(), kinds_.end(), [&](const auto& k) { return k.facility == facility; });

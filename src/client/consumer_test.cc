@@ -1,0 +1,608 @@
+#include "weir/consumer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <future>
+#include <thread>
+
+#include "client/consumer_core.h"
+#include "client/finished_prefix.h"
+#include "client/memory_broker.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+using client::FinishedPrefix;
+using client::MemoryBroker;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const TopicPartition kP0{"t", PartitionId(0)};
+const TopicPartition kP1{"t", PartitionId(1)};
+
+ConsumerSettings of_group(std::string group = "g") {
+  ConsumerSettings settings;
+  settings.group_id = std::move(group);
+  settings.topics = {"t"};
+  return settings;
+}
+
+struct Member {
+  Member(MemoryBroker& broker, const ConsumerSettings& settings, ConsumerHooks hooks = {})
+      : core(broker.consumer(settings, std::move(hooks))), consumer(core, false) {}
+  std::vector<ConsumedRecord> poll() {
+    auto batch = consumer.poll(0s);
+    EXPECT_TRUE(batch.has_value()) << batch.error().message;
+    return batch.value_or(std::vector<ConsumedRecord>{});
+  }
+  /// Everything there is to read now.
+  std::vector<ConsumedRecord> poll_all() {
+    std::vector<ConsumedRecord> all;
+    while (true) {
+      auto batch = poll();
+      if (batch.empty()) return all;
+      all.insert(all.end(), batch.begin(), batch.end());
+    }
+  }
+  void finish(const std::vector<ConsumedRecord>& records) {
+    for (const auto& record : records) consumer.finish(record);
+  }
+  std::shared_ptr<ConsumerCore> core;
+  Consumer consumer;
+};
+
+struct World {
+  explicit World(int partitions = 1, int records_each = 0) {
+    broker.create_topic("t", partitions);
+    for (int p = 0; p < partitions; ++p) fill({"t", PartitionId(p)}, records_each);
+  }
+  void fill(const TopicPartition& partition, int count) {
+    for (int i = 0; i < count; ++i) broker.append(partition, std::to_string(broker.log_end(partition).value));
+  }
+  void run(std::vector<Member*> members, Duration time = 0ms, Duration step = 10ms) {
+    for (int i = 0; i < 6; ++i) {
+      for (auto* member : members) member->core->step();
+    }
+    for (Duration passed{}; passed < time; passed += step) {
+      clock.advance(step);
+      for (auto* member : members) member->core->step();
+    }
+  }
+  ManualClock clock;
+  MemoryBroker broker{clock};
+};
+
+std::vector<std::int64_t> offsets(const std::vector<ConsumedRecord>& records) {
+  std::vector<std::int64_t> found;
+  for (const auto& record : records) found.push_back(record.offset.value);
+  return found;
+}
+
+TEST(FinishedPrefixTest, OnlyTheContiguousPartCounts) {
+  FinishedPrefix prefix(Offset(10));
+  EXPECT_EQ(prefix.prefix(), Offset(10));
+  for (int o : {10, 11, 13, 14}) prefix.handed_out(Offset(o), 1);  // 12 is a marker
+  EXPECT_TRUE(prefix.finish(Offset(11)));
+  EXPECT_TRUE(prefix.finish(Offset(14)));
+  EXPECT_EQ(prefix.prefix(), Offset(10));
+  EXPECT_TRUE(prefix.finish(Offset(10)));
+  EXPECT_EQ(prefix.prefix(), Offset(13));
+  EXPECT_FALSE(prefix.finish(Offset(10)));
+  EXPECT_FALSE(prefix.finish(Offset(12)));
+  EXPECT_EQ(prefix.unfinished(), 1u);
+  EXPECT_EQ(prefix.finish_before(Offset(100)), 1u);
+  EXPECT_EQ(prefix.prefix(), Offset(15));
+  EXPECT_EQ(prefix.bytes(), 0u);
+}
+
+TEST(ConsumerTest, BatchesAndCommitsOnlyByCall) {
+  World w(1, 250);
+  auto settings = of_group();
+  settings.max_poll_records = 100;
+  Member m(w.broker, settings);
+  w.run({&m});
+  std::vector<ConsumedRecord> all;
+  for (const std::size_t expected : {100u, 100u, 50u, 0u}) {
+    auto batch = m.poll();
+    EXPECT_EQ(batch.size(), expected);
+    m.finish(batch);
+    all.insert(all.end(), batch.begin(), batch.end());
+  }
+  w.run({&m}, 10s, 100ms);
+  EXPECT_EQ(w.broker.committed("g", kP0), std::nullopt);
+  m.consumer.commit_finished();
+  w.run({&m});
+  EXPECT_EQ(w.broker.committed("g", kP0), Offset(250));
+  EXPECT_EQ(m.consumer.stats().partitions.at(kP0).lag, 0);
+  EXPECT_TRUE(m.consumer.flush_commits(0s).has_value());
+}
+
+TEST(ConsumerTest, ACommitNeverPassesARecordThatWasNotStored) {
+  World w(1, 3);
+  {
+    Member m(w.broker, of_group());
+    w.run({&m});
+    const auto batch = m.poll();
+    ASSERT_EQ(batch.size(), 3u);
+    m.consumer.finish(batch[0]);
+    m.consumer.finish(batch[2]);
+    m.consumer.commit_finished();
+    w.run({&m}, 1s);
+    EXPECT_EQ(w.broker.committed("g", kP0), Offset(1));
+    EXPECT_EQ(m.consumer.stats().partitions.at(kP0).lag, 2);
+  }
+  Member again(w.broker, of_group());
+  w.run({&again});
+  EXPECT_THAT(offsets(again.poll_all()), ElementsAre(1, 2));
+}
+
+TEST(ConsumerTest, AHeldMemberStaysInItsGroup) {
+  World w(2, 10);
+  auto settings = of_group();
+  settings.max_poll_interval = 11s;
+  Member m(w.broker, settings);
+  w.run({&m});
+  const auto batch = m.poll_all();
+  m.consumer.hold(kP0);
+  m.consumer.hold(kP1);
+  w.fill(kP0, 10);
+  const auto generation = w.broker.generation("g");
+  for (int i = 0; i < 200; ++i) {
+    w.run({&m}, 100ms);
+    ASSERT_THAT(m.poll(), IsEmpty());
+  }
+  EXPECT_EQ(w.broker.generation("g"), generation);
+  m.consumer.release(kP0);
+  m.finish(batch);
+  m.finish(m.poll_all());
+  m.consumer.commit_finished();
+  w.run({&m});
+  EXPECT_EQ(w.broker.committed("g", kP0), Offset(20));
+}
+
+TEST(ConsumerTest, AHoldDoesNotSurviveARebalanceButTheOtherPartitionKeepsIts) {
+  World w(2, 20);
+  Member a(w.broker, of_group());
+  w.run({&a});
+  const auto first = a.poll_all();
+  EXPECT_EQ(first.size(), 40u);
+  a.finish(first);
+  a.consumer.hold(kP0);
+  a.consumer.hold(kP1);
+  {
+    Member b(w.broker, of_group());
+    w.run({&a, &b}, 100ms);
+    ASSERT_EQ(a.consumer.assignment().size(), 1u);
+    ASSERT_EQ(b.consumer.assignment().size(), 1u);
+    b.consumer.close(1s);
+    w.run({&a, &b}, 100ms);
+  }
+  w.run({&a}, 100ms);
+  ASSERT_EQ(a.consumer.assignment().size(), 2u);
+  w.fill(kP0, 5);
+  w.fill(kP1, 5);
+  const auto stats = a.consumer.stats();
+  const bool p0_kept = stats.partitions.at(kP0).held;
+  EXPECT_NE(p0_kept, stats.partitions.at(kP1).held);  // the one that never left is still held
+  const auto after = a.poll_all();
+  EXPECT_EQ(after.size(), 5u);
+  for (const auto& record : after) EXPECT_EQ(record.partition, p0_kept ? kP1 : kP0);
+  for (const auto& partition : {kP0, kP1}) a.consumer.release(partition);
+  a.poll_all();
+  a.consumer.hold(kP1);  // a second hold works
+  w.fill(kP1, 1);
+  EXPECT_THAT(a.poll(), IsEmpty());
+}
+
+TEST(ConsumerTest, ARebalanceKeepsFinishedWorkAndFencesTheRest) {
+  World w(2, 50);
+  std::vector<std::string> order;
+  Member* self = nullptr;
+  ConsumerHooks hooks;
+  hooks.on_revoke = [&](const std::vector<TopicPartition>& partitions, bool lost) {
+    order.push_back(fmt::format("revoke {} lost={} committed={}", partitions.size(), lost,
+                                w.broker.committed("g", partitions[0]).value_or(kNoOffset).value));
+    self->consumer.commit_finished();
+  };
+  Member a(w.broker, of_group(), hooks);
+  self = &a;
+  w.run({&a});
+  auto records = a.poll_all();
+  ASSERT_EQ(records.size(), 100u);
+  Member b(w.broker, of_group());
+  w.run({&a, &b}, 100ms);
+  ASSERT_THAT(order, IsEmpty());  // draining first
+  EXPECT_THAT(b.consumer.assignment(), IsEmpty());
+  const TopicPartition moved = a.consumer.stats().partitions.at(kP0).held ? kP0 : kP1;
+  const TopicPartition kept = moved == kP0 ? kP1 : kP0;
+  std::vector<ConsumedRecord> late;
+  for (const auto& record : records) {
+    if (record.partition != moved) continue;
+    if (record.offset < Offset(40))
+      a.consumer.finish(record);
+    else
+      late.push_back(record);
+  }
+  w.run({&a, &b}, 6s, 100ms);  // past the drain budget of 5 s
+  EXPECT_THAT(order, ElementsAre("revoke 1 lost=false committed=-1"));
+  EXPECT_EQ(w.broker.committed("g", moved), Offset(40));
+  EXPECT_THAT(a.consumer.assignment(), ElementsAre(kept));
+  const auto finished = a.consumer.stats().finished;
+  a.finish(late);
+  EXPECT_EQ(a.consumer.stats().finished, finished);
+  EXPECT_EQ(a.consumer.stats().fenced, 10u);
+  EXPECT_EQ(a.consumer.commit(moved, Offset(50)).error().kind, ErrorKind::kNotFound);
+  EXPECT_EQ(a.consumer.stats().partitions.at(kept).unfinished, 50u);  // untouched
+  const auto redone = b.poll_all();
+  EXPECT_EQ(redone.size(), 10u);
+  EXPECT_EQ(redone.front().offset, Offset(40));
+}
+
+TEST(ConsumerTest, AFullPartitionIsHeldAndTheOthersGoOn) {
+  World w(2, 3000);
+  auto settings = of_group();
+  settings.max_poll_records = 100;
+  Member m(w.broker, settings);
+  w.run({&m});
+  std::size_t p1_done = 0;
+  for (int i = 0; i < 200; ++i) {
+    for (const auto& record : m.poll()) {
+      if (record.partition == kP0) continue;  // stuck
+      m.consumer.finish(record);
+      ++p1_done;
+    }
+    ASSERT_LE(m.consumer.stats().partitions.at(kP0).unfinished, 1000u);
+  }
+  EXPECT_EQ(p1_done, 3000u);
+  EXPECT_TRUE(m.consumer.stats().partitions.at(kP0).held);
+  EXPECT_FALSE(m.consumer.stats().partitions.at(kP1).held);
+  EXPECT_EQ(m.consumer.stats().holds, 1u);
+}
+
+TEST(ConsumerTest, AHandlerThatHoldsGetsTheRestOfItsBatchLaterOnceAndInOrder) {
+  World w(1, 10);
+  {
+    Member m(w.broker, of_group());
+    w.run({&m});
+    auto batch = m.poll();
+    ASSERT_EQ(batch.size(), 10u);
+    m.finish({batch.begin(), batch.begin() + 4});
+    m.consumer.hold(kP0);
+    m.consumer.give_back({batch.begin() + 4, batch.end()});
+    m.consumer.commit_finished();
+    w.run({&m}, 1s);
+    EXPECT_THAT(m.poll(), IsEmpty());
+    EXPECT_EQ(w.broker.committed("g", kP0), Offset(4));
+    m.consumer.release(kP0);
+    auto rest = m.poll_all();
+    EXPECT_THAT(offsets(rest), ElementsAre(4, 5, 6, 7, 8, 9));
+    m.consumer.give_back(std::move(rest));
+    m.consumer.hold(kP0);
+  }
+  Member after_crash(w.broker, of_group());
+  w.run({&after_crash});
+  EXPECT_EQ(offsets(after_crash.poll_all()).front(), 4);
+}
+
+TEST(ConsumerTest, HoldingThrowsNothingFetchedAway) {
+  World w(1, 20'000);
+  auto settings = of_group();
+  settings.max_poll_records = 200;
+  Member m(w.broker, settings);
+  w.run({&m});
+  std::deque<ConsumedRecord> queue;
+  std::uint64_t delivered_bytes = 0;
+  for (int i = 0; i < 6000; ++i) {  // 60 s, 100 records a second
+    for (auto& record : m.poll()) {
+      delivered_bytes += record.value->size();
+      queue.push_back(std::move(record));
+    }
+    ASSERT_LE(queue.size(), 1200u);
+    if (!queue.empty()) {
+      m.consumer.finish(queue.front());
+      queue.pop_front();
+    }
+    w.run({&m}, 10ms);
+  }
+  EXPECT_LE(static_cast<double>(w.broker.fetched_bytes()) / static_cast<double>(delivered_bytes), 1.1);
+  EXPECT_LE(m.consumer.stats().holds, 13u);  // hysteresis: once per 500 records
+}
+
+TEST(ConsumerTest, AnExpiredOffsetIsAGapThatIsTold) {
+  World w(1, 20);
+  w.broker.trim(kP0, Offset(12));
+  w.broker.set_committed("g", kP0, Offset(3));
+  std::vector<Gap> gaps;
+  ConsumerHooks hooks;
+  hooks.on_gap = [&](const Gap& gap) { gaps.push_back(gap); };
+  Member m(w.broker, of_group(), hooks);
+  w.run({&m});
+  EXPECT_EQ(m.poll_all().front().offset, Offset(12));
+  ASSERT_EQ(gaps.size(), 1u);
+  EXPECT_EQ(gaps[0].from, Offset(3));
+  EXPECT_EQ(gaps[0].to, Offset(12));
+  EXPECT_EQ(m.consumer.stats().skipped, 9u);
+
+  w.broker.trim(kP0, Offset(40));  // while running
+  w.run({&m}, 100ms);
+  ASSERT_EQ(gaps.size(), 2u);
+  EXPECT_EQ(gaps[1].from, Offset(20));
+  EXPECT_EQ(gaps[1].to, Offset(40));
+  w.fill(kP0, 1);
+  EXPECT_THAT(offsets(m.poll_all()), ElementsAre(40));
+
+  auto strict = of_group("strict");
+  strict.gap = GapPolicy::kError;
+  w.broker.set_committed("strict", kP0, Offset(3));
+  Member stops(w.broker, strict);
+  w.run({&stops});
+  const auto failed = stops.consumer.poll(0s);
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_THAT(failed.error().message, testing::HasSubstr("3 to 39"));
+}
+
+TEST(ConsumerTest, WithoutACommitTheResetPolicyDecides) {
+  World w(1, 5);
+  auto latest = of_group("latest");
+  latest.auto_offset_reset = OffsetReset::kLatest;
+  auto error = of_group("error");
+  error.auto_offset_reset = OffsetReset::kError;
+  Member a(w.broker, of_group("earliest"));
+  Member b(w.broker, latest);
+  Member c(w.broker, error);
+  w.run({&a, &b, &c});
+  EXPECT_EQ(a.poll_all().size(), 5u);
+  EXPECT_THAT(b.poll_all(), IsEmpty());
+  w.fill(kP0, 1);
+  EXPECT_THAT(offsets(b.poll_all()), ElementsAre(5));
+  EXPECT_FALSE(c.consumer.poll(0s).has_value());
+}
+
+TEST(ConsumerTest, ControlRecordsArePassedSoThatLagReachesZero) {
+  World w(1, 3);
+  w.broker.append_hidden(kP0);
+  Member m(w.broker, of_group());
+  w.run({&m});
+  m.finish(m.poll_all());
+  m.consumer.commit_finished();
+  w.run({&m});
+  EXPECT_EQ(w.broker.committed("g", kP0), Offset(4));
+  EXPECT_EQ(m.consumer.stats().partitions.at(kP0).lag, 0);
+  for (int i = 0; i < 3; ++i) w.broker.append_hidden(kP0);  // an aborted transaction: nothing is delivered
+  EXPECT_THAT(m.poll(), IsEmpty());
+  w.run({&m});
+  EXPECT_EQ(w.broker.committed("g", kP0), Offset(7));
+  EXPECT_EQ(m.consumer.stats().partitions.at(kP0).lag, 0);
+}
+
+TEST(ConsumerTest, AHiddenTailIsNotCommittedBeforeTheRecordsInFrontOfIt) {
+  World w(1, 3);
+  w.broker.append_hidden(kP0);
+  Member m(w.broker, of_group());
+  w.run({&m});
+  const auto batch = m.poll_all();
+  EXPECT_THAT(m.poll(), IsEmpty());
+  m.finish(batch);  // handled, but the application has not committed: it may still want to see them again after a crash
+  w.run({&m}, 1s);
+  EXPECT_EQ(w.broker.committed("g", kP0), std::nullopt);
+  EXPECT_TRUE(m.consumer.commit(kP0, Offset(3)).has_value());
+  w.run({&m});
+  EXPECT_EQ(w.broker.committed("g", kP0), Offset(4));
+}
+
+TEST(ConsumerTest, StartsWhereTheStoreSays) {
+  World w(1, 10);
+  w.broker.set_committed("g", kP0, Offset(2));
+  std::optional<AssignedPartition> told;
+  ConsumerHooks hooks;
+  hooks.on_assign = [&](const AssignedPartition& partition) -> Result<std::optional<Offset>> {
+    told = partition;
+    return std::optional(Offset(7));
+  };
+  Member m(w.broker, of_group(), hooks);
+  w.run({&m});
+  EXPECT_THAT(offsets(m.poll_all()), ElementsAre(7, 8, 9));
+  EXPECT_EQ(told->committed, Offset(2));
+  EXPECT_EQ(told->log_end, Offset(10));
+
+  hooks.on_assign = [&](const AssignedPartition&) -> Result<std::optional<Offset>> {
+    return fail(ErrorKind::kInvalid, "another cluster");
+  };
+  Member refuses(w.broker, of_group("other"), hooks);
+  w.run({&refuses});
+  EXPECT_EQ(refuses.consumer.poll(0s).error().message, "another cluster");
+}
+
+TEST(ConsumerTest, FirstTopicsAreReadFirst) {
+  World w(1, 50);
+  w.broker.create_topic("a", 1);
+  w.fill({"a", PartitionId(0)}, 50);
+  auto settings = of_group();
+  settings.topics = {"a", "t"};
+  settings.first_topics = {"t"};
+  settings.max_poll_records = 30;
+  Member m(w.broker, settings);
+  w.run({&m});
+  std::string order;
+  for (const auto& record : m.poll_all()) {
+    if (order.empty() || order.back() != record.partition.topic[0]) order += record.partition.topic[0];
+  }
+  EXPECT_EQ(order, "ta");
+}
+
+TEST(ConsumerTest, ACommitThatFailsIsSentAgainAndALaterOneWins) {
+  World w(1, 10);
+  Member m(w.broker, of_group());
+  w.run({&m});
+  m.poll_all();
+  w.broker.commits_fail = true;
+  EXPECT_TRUE(m.consumer.commit(kP0, Offset(4)).has_value());
+  w.run({&m}, 100ms);
+  EXPECT_FALSE(m.consumer.flush_commits(0s).has_value());
+  EXPECT_TRUE(m.consumer.commit(kP0, Offset(6)).has_value());
+  w.broker.commits_fail = false;
+  w.run({&m}, 1s);
+  EXPECT_EQ(w.broker.committed("g", kP0), Offset(6));
+  EXPECT_GE(m.consumer.stats().commits_failed, 1u);
+  EXPECT_LE(m.consumer.stats().commits_failed, 3u);  // not in a tight loop
+  EXPECT_EQ(m.consumer.stats().partitions.at(kP0).unfinished, 4u);
+}
+
+TEST(ConsumerTest, LostPartitionsAreFencedWithoutACommit) {
+  World w(1, 10);
+  bool lost_told = false;
+  ConsumerHooks hooks;
+  hooks.on_revoke = [&](const std::vector<TopicPartition>&, bool lost) { lost_told |= lost; };
+  Member m(w.broker, of_group(), hooks);
+  w.run({&m});
+  const auto batch = m.poll_all();
+  m.finish(batch);
+  w.broker.drop_members("g");
+  w.run({&m}, 100ms);
+  EXPECT_TRUE(lost_told);
+  EXPECT_EQ(w.broker.committed("g", kP0), std::nullopt);
+  m.finish(batch);
+  EXPECT_EQ(m.consumer.stats().fenced, 10u);
+  EXPECT_EQ(m.poll_all().size(), 10u);  // assigned anew
+  EXPECT_EQ(m.consumer.stats().handed_out_bytes > 0, true);
+}
+
+TEST(ConsumerTest, MemoryBoundsWhatIsHandedOut) {
+  World w(4, 0);
+  auto settings = of_group();
+  settings.buffer_memory = kMiB;
+  for (int p = 0; p < 4; ++p) {
+    for (int i = 0; i < 500; ++i) w.broker.append({"t", PartitionId(p)}, std::string(10'000, 'x'));
+  }
+  Member m(w.broker, settings);
+  w.run({&m});
+  settings.max_poll_records = 10;
+  std::deque<ConsumedRecord> held;
+  std::size_t count = 0;
+  while (count < 2000) {
+    for (auto& record : m.poll()) held.push_back(std::move(record));
+    ASSERT_FALSE(held.empty());
+    ASSERT_LE(m.consumer.stats().handed_out_bytes, kMiB / 2 + 500 * 11'000);  // the limit and one batch
+    for (; !held.empty(); held.pop_front(), ++count) m.consumer.finish(held.front());
+  }
+  EXPECT_EQ(m.consumer.stats().handed_out_bytes, 0u);
+}
+
+TEST(ConsumerTest, CloseCommitsOnceLeavesAndReturns) {
+  World w(1, 10);
+  Member m(w.broker, of_group());
+  w.run({&m});
+  const auto batch = m.poll_all();
+  m.finish({batch.begin(), batch.begin() + 5});
+  m.consumer.hold(kP0);
+  m.consumer.close(5s);
+  w.run({&m}, 50ms);
+  EXPECT_TRUE(m.core->finished());
+  EXPECT_TRUE(m.core->ended_well());
+  EXPECT_EQ(w.broker.committed("g", kP0), Offset(5));
+  EXPECT_EQ(w.broker.members("g"), 0u);
+  EXPECT_EQ(m.consumer.poll(1s).error().kind, ErrorKind::kClosed);
+}
+
+TEST(ConsumerTest, CloseReturnsInTimeWhateverIsBroken) {
+  for (const std::string fault : {"down", "silent", "commits", "leaving"}) {
+    World w(2, 18'000);
+    Member m(w.broker, of_group());
+    w.run({&m});
+    m.finish(m.poll());
+    if (fault == "down") w.broker.up = false;
+    if (fault == "silent") w.broker.answering = false;
+    if (fault == "commits") w.broker.commits_fail = true;
+    if (fault == "leaving") w.broker.leaving_hangs = true;
+    m.consumer.close(2s);
+    w.run({&m}, 2100ms, 100ms);
+    EXPECT_TRUE(m.core->finished()) << fault;
+    EXPECT_FALSE(m.core->ended_well()) << fault;
+  }
+}
+
+TEST(ConsumerTest, CloseReturnsWithAStuckHookAndFromInsideOne) {
+  MemoryBroker broker(system_clock());
+  broker.create_topic("t", 1);
+  std::promise<void> release;
+  auto entered = std::make_shared<std::promise<void>>();
+  ConsumerHooks stuck;
+  stuck.on_assign = [entered,
+                     wait = release.get_future().share()](const AssignedPartition&) -> Result<std::optional<Offset>> {
+    entered->set_value();
+    wait.wait();
+    return std::optional<Offset>{};
+  };
+  const auto began = std::chrono::steady_clock::now();
+  {
+    Consumer consumer(broker.consumer(of_group(), stuck), true);
+    entered->get_future().wait();
+    EXPECT_FALSE(consumer.close(100ms));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);
+  release.set_value();
+
+  Consumer* self = nullptr;
+  std::promise<void> ready;
+  std::promise<void> closed;
+  ConsumerHooks inside;
+  inside.on_assign = [&, go = ready.get_future().share()](const AssignedPartition&) -> Result<std::optional<Offset>> {
+    go.wait();
+    self->close(10s);
+    closed.set_value();
+    return std::optional<Offset>{};
+  };
+  Consumer consumer(broker.consumer(of_group("inside"), inside), true);
+  self = &consumer;
+  ready.set_value();
+  EXPECT_EQ(closed.get_future().wait_for(5s), std::future_status::ready);
+  std::this_thread::sleep_for(300ms);  // the thread that was let go above ends by itself; its broker must live as long
+}
+
+TEST(ConsumerTest, ThreadedPollWakesUpForRecordsAndDeliversEachOnce) {
+  MemoryBroker broker(system_clock());
+  broker.create_topic("t", 2);
+  auto settings = of_group();
+  settings.high_watermark = 50;
+  settings.low_watermark = 20;
+  Consumer consumer(broker.consumer(settings), true);
+  std::thread writer([&] {
+    for (int i = 0; i < 2000; ++i) broker.append(i % 2 ? kP0 : kP1, std::to_string(i));
+  });
+  std::size_t seen = 0;
+  for (int i = 0; i < 2000 && seen < 2000; ++i) {
+    auto batch = consumer.poll(1s);
+    ASSERT_TRUE(batch.has_value());
+    seen += batch->size();
+    for (const auto& record : *batch) consumer.finish(record);
+  }
+  writer.join();
+  EXPECT_EQ(seen, 2000u);
+  consumer.commit_finished();
+  EXPECT_TRUE(consumer.flush_commits(5s).has_value());
+  EXPECT_EQ(broker.committed("g", kP0), Offset(1000));
+  EXPECT_TRUE(consumer.close(5s));
+}
+
+TEST(ConsumerTest, AChildOfForkIsToldAtOnce) {
+  MemoryBroker broker(system_clock());
+  broker.create_topic("t", 1);
+  auto consumer = std::make_unique<Consumer>(broker.consumer(of_group()), true);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool told = !consumer->poll(10s).has_value() && !consumer->close(10s);
+    consumer.reset();
+    _exit(told ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(consumer->close(5s));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,139 @@
+#include "client/kafka_settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace weir::client {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+std::map<std::string, std::string> by_name(const std::vector<SettingInForce>& list) {
+  std::map<std::string, std::string> values;
+  for (const auto& one : list) values[one.name] = one.value;
+  return values;
+}
+
+TEST(KafkaSettingsTest, TheArticlesProducerValuesAreInForce) {
+  const auto settings = producer_settings({{"buffer.memory", "67108864"},
+                                           {"max.block.ms", "60000"},
+                                           {"batch.size", "65536"},
+                                           {"linger.ms", "10"},
+                                           {"max.in.flight.requests.per.connection", "5"},
+                                           {"compression.type", "snappy"},
+                                           {"acks", "all"},
+                                           {"retries", "3"},
+                                           {"retry.backoff.ms", "100"}});
+  ASSERT_TRUE(settings.has_value()) << settings.error().message;
+  auto producer = Producer::open(*settings);
+  ASSERT_TRUE(producer.has_value()) << producer.error().message;
+  auto values = by_name((*producer)->in_force());
+  EXPECT_EQ(values["buffer.memory"], "67108864");
+  EXPECT_EQ(values["max.block.ms"], "60000");
+  EXPECT_EQ(values["batch.size"], "65536");
+  EXPECT_EQ(values["linger.ms"], "10");
+  EXPECT_EQ(values["max.in.flight.requests.per.connection"], "5");
+  EXPECT_EQ(values["compression.type"], "snappy");
+  EXPECT_EQ(values["acks"], "all");
+  EXPECT_EQ(values["retries"], "3");
+  EXPECT_EQ(values["retry.backoff.ms"], "100");
+  EXPECT_EQ(values["enable.idempotence"], "true");
+  EXPECT_EQ(values["delivery.timeout.ms"], "0");
+}
+
+TEST(KafkaSettingsTest, TheArticlesConsumerValuesAreInForce) {
+  auto settings = consumer_settings({{"max.poll.records", "100"},
+                                     {"fetch.min.bytes", "1024"},
+                                     {"fetch.max.wait.ms", "500"},
+                                     {"session.timeout.ms", "10s"},
+                                     {"enable.auto.commit", "false"},
+                                     {"default.topic.config.auto.offset.reset", "smallest"}});
+  ASSERT_TRUE(settings.has_value()) << settings.error().message;
+  settings->topics = {"logs"};
+  auto consumer = Consumer::open(*settings);
+  ASSERT_TRUE(consumer.has_value()) << consumer.error().message;
+  auto values = by_name((*consumer)->in_force());
+  EXPECT_EQ(values["max.poll.records"], "100");
+  EXPECT_EQ(values["fetch.min.bytes"], "1024");
+  EXPECT_EQ(values["fetch.max.wait.ms"], "500");
+  EXPECT_EQ(values["session.timeout.ms"], "10000");
+  EXPECT_EQ(values["auto.offset.reset"], "earliest");
+  EXPECT_EQ(values["enable.auto.commit"], "false");
+  EXPECT_GE(std::stoul(values["fetch.max.bytes"]), 1'000'000u);
+  (*consumer)->close(0s);
+}
+
+TEST(KafkaSettingsTest, BothSpellingsMeanTheSame) {
+  const auto java = producer_settings(
+      {{"linger.ms", "7"}, {"compression.type", "lz4"}, {"retries", "9"}, {"max.request.size", "2MiB"}});
+  const auto library = producer_settings({{"queue.buffering.max.ms", "7ms"},
+                                          {"compression.codec", "LZ4"},
+                                          {"message.send.max.retries", "9"},
+                                          {"message.max.bytes", "2097152"}});
+  ASSERT_TRUE(java && library);
+  EXPECT_EQ(java->linger, library->linger);
+  EXPECT_EQ(java->compression, library->compression);
+  EXPECT_EQ(java->retries, library->retries);
+  EXPECT_EQ(java->max_request_size, library->max_request_size);
+  EXPECT_EQ(consumer_settings({{"fetch.wait.max.ms", "5"}})->fetch_max_wait,
+            consumer_settings({{"fetch.max.wait.ms", "5ms"}})->fetch_max_wait);
+}
+
+TEST(KafkaSettingsTest, RefusalsNameTheSettingAndTheReason) {
+  const auto producer = [](std::string name, std::string value) {
+    const auto result = producer_settings({{std::move(name), std::move(value)}});
+    return result ? "accepted" : result.error().message;
+  };
+  const auto consumer = [](std::string name, std::string value) {
+    const auto result = consumer_settings({{std::move(name), std::move(value)}});
+    return result ? "accepted" : result.error().message;
+  };
+  EXPECT_THAT(consumer("enable.auto.commit", "true"),
+              HasSubstr("enable.auto.commit: an offset is committed only after"));
+  EXPECT_THAT(producer("delivery.timeout.ms", "120000"), HasSubstr("never given up"));
+  EXPECT_THAT(producer("batch.sise", "1"), HasSubstr("batch.sise: not a producer setting"));
+  EXPECT_THAT(producer("linger.ms", "soon"), HasSubstr("not a number"));
+  EXPECT_THAT(producer("max.in.flight.requests.per.connection", "6"), HasSubstr("at most 5"));
+  EXPECT_THAT(producer("compression.type", "brotli"), HasSubstr("brotli"));
+  EXPECT_THAT(producer("buffer.memory", "10 parsecs"), HasSubstr("unknown unit"));
+  EXPECT_THAT(producer("transactional.id", "x"), HasSubstr("transactions"));
+  EXPECT_THAT(consumer("fetch.max.bytes", "1000"), HasSubstr("never be read"));
+  EXPECT_THAT(consumer("group.protocol", "consumer"), HasSubstr("classic"));
+  EXPECT_THAT(consumer("auto.offset.reset", "first"), HasSubstr("earliest"));
+  EXPECT_THAT(producer("ssl.truststore.location", "/x.jks"), HasSubstr("ssl.ca.location"));
+  EXPECT_EQ(producer("key.serializer", "org.apache.kafka.common.serialization.StringSerializer"), "accepted");
+  EXPECT_EQ(consumer("partition.assignment.strategy", "org.apache.kafka.clients.consumer.RangeAssignor"), "accepted");
+}
+
+TEST(KafkaSettingsTest, SecurityIsPassedThroughAndSecretsAreNotShown) {
+  auto settings = producer_settings({{"security.protocol", "SASL_PLAINTEXT"},
+                                     {"sasl.mechanism", "PLAIN"},
+                                     {"sasl.username", "u"},
+                                     {"sasl.password", "p"}});
+  ASSERT_TRUE(settings.has_value());
+  auto producer = Producer::open(*settings);
+  ASSERT_TRUE(producer.has_value()) << producer.error().message;
+  auto values = by_name((*producer)->in_force());
+  EXPECT_EQ(values["security.protocol"], "SASL_PLAINTEXT");
+  EXPECT_EQ(values["sasl.password"], "(hidden)");
+}
+
+TEST(KafkaSettingsTest, SizesAndTimes) {
+  EXPECT_EQ(parse_size("64MiB").value(), 64 * kMiB);
+  EXPECT_EQ(parse_size(" 64 KiB ").value(), 64 * kKiB);
+  EXPECT_EQ(parse_size("1kb").value(), 1000u);
+  EXPECT_EQ(parse_size("17").value(), 17u);
+  EXPECT_EQ(parse_time("500ms").value(), 500ms);
+  EXPECT_EQ(parse_time("10s").value(), 10s);
+  EXPECT_EQ(parse_time("250").value(), 250ms);
+  for (const auto* bad : {"", "-1", "1.5s", "99999999999999999999", "9223372036854775807h"}) {
+    EXPECT_FALSE(parse_time(bad).has_value()) << bad;
+    EXPECT_FALSE(parse_size(bad).has_value()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace weir::client
