@@ -158,6 +158,7 @@ class Core {
   Result<void> open_partitions();
   Result<void> load_groups();
   Result<void> load_group_partition(Partition& partition);
+  Duration retention_period() const;
   void retain();
 
   runtime::FileSystem& files_;

@@ -1,6 +1,7 @@
 // Loading the data directory, retention, and the clean stop.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/log.h"
@@ -29,7 +30,7 @@ Result<std::unique_ptr<Core>> Core::open(runtime::FileSystem& files, BrokerConfi
   if (auto done = core->open_partitions(); !done) return tl::unexpected(done.error());
   if (auto done = core->load_groups(); !done) return tl::unexpected(done.error());
   core->groups_->loaded(now);
-  core->next_retention_ = now.mono + std::chrono::milliseconds(core->config_.log_retention_check_interval_ms);
+  core->next_retention_ = now.mono + core->retention_period();
   return core;
 }
 
@@ -114,8 +115,13 @@ Result<void> Core::load_group_partition(Partition& partition) {
   return {};
 }
 
+Duration Core::retention_period() const {
+  constexpr std::int64_t kDayMs = 24LL * 3600 * 1000;
+  return std::chrono::milliseconds(std::min(config_.log_retention_check_interval_ms, kDayMs));
+}
+
 void Core::retain() {
-  next_retention_ = now_.mono + std::chrono::milliseconds(config_.log_retention_check_interval_ms);
+  next_retention_ = now_.mono + retention_period();
   partitions_->each([&](Partition& partition) {
     if (auto work = partition.log->retain(now_.wall)) effects_.push_back(Chore{std::move(work)});
   });

@@ -1,0 +1,37 @@
+// What the server counts, looked up once.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "weir/metrics.h"
+
+namespace weir::broker {
+
+class RequestQueue;
+
+/// Any thread.
+class ServerMetrics {
+ public:
+  explicit ServerMetrics(Registry& registry, const RequestQueue& queue);
+
+  void answered(std::int16_t api_key, Duration took);
+  void refused(const char* reason) { registry_.counter(refused_metric(), {{"reason", reason}}).add(); }
+  Gauge& connections() { return connections_; }
+  void flushed(Duration took) { flush_.record(took); }
+  void log_error(const char* reason);
+
+ private:
+  static const Metric& refused_metric();
+  struct Api {
+    Counter* requests;
+    LatencyMetric* seconds;
+  };
+  Registry& registry_;
+  std::unordered_map<std::int16_t, Api> apis_;  // never changed after construction
+  Gauge& connections_;
+  LatencyMetric& flush_;
+  Registry::Hook hook_;
+};
+
+}  // namespace weir::broker
