@@ -1,0 +1,130 @@
+// What the sink is without its thread: records pending per partition, what may go into the next transaction, what
+// follows from its outcome. A thread, or a test in virtual time, steps it.
+//
+//   poll -> parse -> pending(partition) = [ready | dead letter on its way | dead letter acknowledged] ...
+//   the ready and acknowledged front of every partition, urgent ones first -> store -> commit
+//
+// A partition whose front waits for the dead-letter topic, or for another try, stops there; the others go on.
+//
+// Threads: step() and finish_all() from one thread; on_assign() from the consumer's; stats() and positions() from any.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "client/log_entry.h"
+#include "flow/token_bucket.h"
+#include "metrics/histogram.h"
+#include "sink/dead_letters.h"
+#include "sink/sink.h"
+#include "sink/store.h"
+#include "weir/consumer.h"
+
+namespace weir::sink {
+
+class SinkCore {
+ public:
+  /// `store` and `clock` outlive the core; `known` are the store's positions.
+  SinkCore(const SinkSettings& settings, Store& store, Positions known, const Clock& clock);
+
+  /// For Consumer::open: seeks to what the store holds, refuses what contradicts it.
+  ConsumerHooks hooks();
+  /// Both outlive the core's steps. To be called once, before step().
+  void attach(Consumer& consumer, Producer& dead_letters);
+  /// The cluster must be the one the store's positions belong to; the first one is kept.
+  Result<void> check_cluster(const std::string& id);
+
+  /// Does what can be done now, waiting up to `wait` for records when there is nothing else to do.
+  void step(Duration wait);
+  /// From now on nothing more is polled.
+  void stop_polling() { polling_ = false; }
+  bool empty() const;
+
+  SinkStats stats() const;
+  Positions positions() const;
+  /// Waits until `done` says so of the positions, the sink has failed, or `until` has passed.
+  bool wait_positions(const std::function<bool(const Positions&)>& done, MonoTime until) const;
+  void fail_for_good(Error error);
+  std::optional<Error> failed() const;
+
+ private:
+  enum class State { kReady, kToDeadLetters, kAwaitingDeadLetters, kDeadLettered };
+  struct Pending {
+    ConsumedRecord record;
+    client::LogEntry entry;
+    std::optional<std::int64_t> source_pos;
+    const std::string* source = nullptr;  // in record.headers
+    State state = State::kReady;
+    std::string reason;  // why it goes to the dead letters
+    std::int32_t attempts = 0;
+    MonoTime retry_at{};
+  };
+  struct Queue {
+    std::deque<Pending> pending;
+    bool urgent = false;
+  };
+  using Queues = std::map<TopicPartition, Queue>;
+  struct Batch {
+    std::vector<Row> rows;
+    std::vector<std::pair<Queues::iterator, std::size_t>> taken;  // queue, how many of its front
+    Positions next;
+    std::vector<Pending*> of_row;
+  };
+
+  Result<std::optional<Offset>> on_assign(const AssignedPartition& partition);
+  void drop_revoked();
+  void accept(Now now, std::vector<ConsumedRecord> records);
+  void prepare(Pending& pending);
+  void take_answers(Now now);
+  void send_dead_letters(Now now);
+  bool may_write(Now now);
+  Batch next_batch(Now now);
+  void add_front(Queues::iterator queue, std::size_t room, Now now, Batch& batch);
+  void write(Now now, Batch batch);
+  void stored(const Batch& batch, const Written& written);
+  void refused(Now now, Pending& pending, const Error& why);
+  void pass_hidden_records(Now now);
+  Duration time_to_work(Now now) const;
+  void publish(const Positions& next);
+  template <typename Change>
+  void count(Change change);
+
+  const SinkSettings settings_;
+  const std::set<std::string> urgent_topics_;
+  Store& store_;
+  const Clock& clock_;
+  Consumer* consumer_ = nullptr;
+  std::optional<DeadLetters> dead_letters_;
+  client::LogEntryParser parser_;
+
+  Queues queues_;
+  std::size_t pending_ = 0;
+  TopicPartition last_served_;  // where the next transaction goes on
+  std::optional<flow::TokenBucket> rate_;
+  MonoTime store_retry_at_{};
+  MonoTime dead_letters_retry_at_{};
+  MonoTime next_hidden_{};
+  log::Every store_log_{std::chrono::seconds(30)};
+  log::Every dead_letter_log_{std::chrono::seconds(30)};
+  log::Every refusal_log_{std::chrono::milliseconds(50)};
+  std::atomic<bool> polling_{true};
+  std::atomic<bool> assignment_changed_{false};
+
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::condition_variable moved_;
+  Positions positions_;
+  SinkStats stats_;
+  metrics::LatencyHistogram latency_;
+  metrics::LatencyHistogram error_latency_;
+};
+
+}  // namespace weir::sink

@@ -1,0 +1,191 @@
+#include "sink/sink.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <thread>
+
+#include "client/admin.h"
+#include "runtime/file.h"
+#include "runtime/process.h"
+#include "sink/core.h"
+#include "sink/sqlite_store.h"
+#include "weir/producer.h"
+
+namespace weir::sink {
+namespace {
+
+constexpr Duration kLookAgain = std::chrono::milliseconds(50);
+constexpr Duration kClusterRetry = std::chrono::milliseconds(500);
+constexpr Bytes kDeadLetterMemory = 8 * kMiB;
+
+ProducerSettings dead_letter_producer(const ConsumerSettings& consumer) {
+  ProducerSettings settings;
+  settings.bootstrap_servers = consumer.bootstrap_servers;
+  settings.client_id = consumer.client_id + "-dead-letters";
+  settings.buffer_memory = kDeadLetterMemory;
+  settings.when_full = WhenFull::kReject;
+  // A record that fitted once must fit with our headers too.
+  settings.max_request_size = 2 * kMiB;
+  settings.passed_through = consumer.passed_through;
+  return settings;
+}
+
+MonoTime mono_now() { return system_clock().now().mono; }
+Duration left_until(MonoTime end) { return std::max(end - mono_now(), Duration::zero()); }
+
+}  // namespace
+
+struct Sink::State {
+  explicit State(SinkSettings s) : settings(std::move(s)) {}
+
+  // The log ends (or starts) of every partition of the topics.
+  Result<Positions> offsets(client::OffsetSpec spec, Duration timeout) {
+    client::Admin admin(
+        {.bootstrap = settings.consumer.bootstrap_servers, .client_id = "weir-sink", .timeout = timeout});
+    auto topics = admin.topics(settings.consumer.topics);
+    if (!topics) return tl::unexpected(topics.error());
+    std::vector<TopicPartition> partitions;
+    for (const auto& topic : *topics) {
+      for (const auto& partition : topic.partitions) partitions.push_back({topic.name, partition.id});
+    }
+    Positions out;
+    for (auto& [partition, offset] : admin.list_offsets(partitions, spec)) {
+      if (!offset) return tl::unexpected(offset.error());
+      out[partition] = *offset;
+    }
+    return out;
+  }
+
+  // Waits for a broker, compares its cluster with the store's, and only then joins the group.
+  bool connect() {
+    while (!stopping) {
+      client::Admin admin({.bootstrap = settings.consumer.bootstrap_servers, .client_id = "weir-sink"});
+      const auto cluster = admin.cluster();
+      if (cluster) {
+        if (auto same = core->check_cluster(cluster->id); !same) {
+          core->fail_for_good(same.error());
+          return false;
+        }
+        return open_clients();
+      }
+      if (log_every.allow(mono_now())) log::warn("sink: {}", cluster.error().message);
+      std::this_thread::sleep_for(kClusterRetry);
+    }
+    return false;
+  }
+
+  bool open_clients() {
+    auto opened = Producer::open(dead_letter_producer(settings.consumer));
+    if (!opened) return core->fail_for_good(opened.error()), false;
+    producer = std::move(*opened);
+    auto joined = Consumer::open(settings.consumer, core->hooks());
+    if (!joined) return core->fail_for_good(joined.error()), false;
+    core->attach(**joined, *producer);
+    std::lock_guard lock(clients_mutex);
+    consumer = std::move(*joined);
+    return true;
+  }
+
+  void run() {
+    runtime::name_thread("weir-sink");
+    if (!connect()) return;
+    while (!stopping && !core->failed()) core->step(kLookAgain);
+    core->stop_polling();
+    const MonoTime end = stop_by;
+    while (!core->empty() && !core->failed() && mono_now() < end) {
+      core->step(Duration::zero());
+      if (!core->empty()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    (void)consumer->flush_commits(left_until(end));
+    consumer->close(left_until(end));
+    producer->close(left_until(end));
+  }
+
+  const SinkSettings settings;
+  std::unique_ptr<runtime::FileLock> lock;
+  std::unique_ptr<Store> store;
+  std::unique_ptr<SinkCore> core;
+  std::unique_ptr<Producer> producer;
+  mutable std::mutex clients_mutex;  // guards the pointer `consumer`, not what it points to
+  std::unique_ptr<Consumer> consumer;
+  log::Every log_every{std::chrono::seconds(30)};
+  std::atomic<bool> stopping{false};
+  std::atomic<MonoTime> stop_by{MonoTime{}};
+  std::thread thread;
+};
+
+Result<std::unique_ptr<Sink>> Sink::open(const SinkSettings& settings) {
+  auto state = std::make_unique<State>(settings);
+  auto lock = runtime::posix_file_system().lock(settings.database.string() + ".lock");
+  if (!lock) return tl::unexpected(lock.error());
+  state->lock = std::move(*lock);
+  auto store = open_sqlite_store(settings.database);
+  if (!store) return tl::unexpected(store.error());
+  state->store = std::move(*store);
+  auto known = state->store->positions();
+  if (!known) return tl::unexpected(known.error());
+  state->core = std::make_unique<SinkCore>(settings, *state->store, std::move(*known), system_clock());
+  state->thread = std::thread([s = state.get()] { s->run(); });
+  std::unique_ptr<Sink> sink(new Sink);
+  sink->state_ = std::move(state);
+  return sink;
+}
+
+Sink::~Sink() { stop(Duration::zero()); }
+
+Result<std::int64_t> Sink::drain(Duration deadline) {
+  const MonoTime end = mono_now() + deadline;
+  auto ends = state_->offsets(client::OffsetSpec::kLatest, std::max<Duration>(deadline, std::chrono::seconds(1)));
+  if (!ends) return tl::unexpected(ends.error());
+  state_->core->wait_positions(
+      [&](const Positions& at) {
+        for (const auto& [partition, log_end] : *ends) {
+          const auto it = at.find(partition);
+          if (it == at.end() ? log_end.value > 0 : it->second < log_end) return false;
+        }
+        return true;
+      },
+      end);
+  return lag();
+}
+
+Result<std::int64_t> Sink::lag() {
+  constexpr Duration kTimeout = std::chrono::seconds(5);
+  auto ends = state_->offsets(client::OffsetSpec::kLatest, kTimeout);
+  if (!ends) return tl::unexpected(ends.error());
+  auto starts = state_->offsets(client::OffsetSpec::kEarliest, kTimeout);
+  if (!starts) return tl::unexpected(starts.error());
+  const Positions at = positions();
+  std::int64_t sum = 0;
+  for (const auto& [partition, log_end] : *ends) {
+    Offset from{0};
+    if (const auto start = starts->find(partition); start != starts->end()) from = start->second;
+    if (const auto it = at.find(partition); it != at.end()) from = std::max(from, it->second);
+    sum += std::max<std::int64_t>(0, log_end - from);
+  }
+  return sum;
+}
+
+void Sink::stop(Duration deadline) {
+  if (!state_->thread.joinable()) return;
+  state_->stop_by = mono_now() + deadline;
+  state_->stopping = true;
+  state_->thread.join();
+}
+
+SinkStats Sink::stats() const { return state_->core->stats(); }
+
+ConsumerStats Sink::consumer_stats() const {
+  std::lock_guard lock(state_->clients_mutex);
+  return state_->consumer ? state_->consumer->stats() : ConsumerStats{};
+}
+
+std::vector<SettingInForce> Sink::in_force() const {
+  std::lock_guard lock(state_->clients_mutex);
+  return state_->consumer ? state_->consumer->in_force() : std::vector<SettingInForce>{};
+}
+
+std::map<TopicPartition, Offset> Sink::positions() const { return state_->core->positions(); }
+
+}  // namespace weir::sink

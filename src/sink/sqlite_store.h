@@ -1,0 +1,20 @@
+// The store in one SQLite file: WAL, synchronous FULL, so a write that returned survives a power cut.
+//
+//   logs(topic, part, off, server_id, level, message, timestamp, source, source_pos)
+//     primary key (topic, part, off), unique (source, source_pos)
+//   positions(topic, part, next)      in the transaction of the rows
+//   about(name, value)                'cluster'
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "sink/store.h"
+#include "weir/types.h"
+
+namespace weir::sink {
+
+/// Makes the file when it is missing. Errors name it.
+Result<std::unique_ptr<Store>> open_sqlite_store(const std::filesystem::path& file);
+
+}  // namespace weir::sink
