@@ -145,7 +145,8 @@ class Harness : public GroupHost {
   ErrorCode leave(const std::string& member) {
     const Request request = make(protocol::LeaveGroupRequest{.group_id = "g", .members = {{member, {}, {}}}}, 5);
     coordinator->leave(clock.now(), request);
-    return take<protocol::LeaveGroupResponse>(request.id).members.at(0).error_code;
+    const auto left = take<protocol::LeaveGroupResponse>(request.id);
+    return left.members.empty() ? left.error_code : left.members.front().error_code;
   }
   ErrorCode commit_offset(const TopicPartition& tp, std::int64_t offset, const std::string& member = "",
                           std::int32_t generation = -1, const std::string& group = "g",

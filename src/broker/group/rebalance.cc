@@ -17,7 +17,12 @@ void GroupCoordinator::rebalance_or_complete(Now now, Group& group) {
 
 void GroupCoordinator::prepare_rebalance(Now now, Group& group) {
   if (group.state == GroupState::kCompletingRebalance) {
-    for (const auto& [id, m] : group.members()) answer_sync(*group.member(id), ErrorCode::kRebalanceInProgress);
+    for (const auto& [id, m] : group.members()) {
+      Member& member = *group.member(id);
+      // It could not send heartbeats while it waited.
+      if (member.sync != kNoRequest) alive(now, group, member, member.session_timeout);
+      answer_sync(member, ErrorCode::kRebalanceInProgress);
+    }
   }
   group.sync_deadline.reset();
   group.initial_rebalance = group.state == GroupState::kEmpty;
