@@ -31,8 +31,6 @@ ConsumerHooks SinkCore::hooks() {
           .on_revoke = [this](const std::vector<TopicPartition>&, bool) { assignment_changed_ = true; },
           .on_gap =
               [this](const Gap& gap) {
-                log::warn("sink: {}/{}: records {} to {} were deleted by retention before they were read",
-                          gap.partition.topic, gap.partition.partition.value, gap.from.value, gap.to.value - 1);
                 count([&](SinkStats& stats) { stats.expired += static_cast<std::uint64_t>(gap.to - gap.from); });
               }};
 }
@@ -158,8 +156,9 @@ void SinkCore::prepare(Pending& pending) {
     pending.entry = std::move(*entry);
     return;
   }
-  log::warn("sink: {} cannot be parsed and goes to {}: {}", place(record.partition, record.offset),
-            settings_.dead_letter_topic, entry.error().message);
+  if (unparseable_log_.allow(clock_.now().mono))
+    log::warn("sink: {} cannot be parsed and goes to {}: {}", place(record.partition, record.offset),
+              settings_.dead_letter_topic, entry.error().message);
   pending.attempts = 1;
   pending.reason = entry.error().message;
   pending.state = State::kToDeadLetters;

@@ -115,6 +115,7 @@ class SinkCore {
   MonoTime next_hidden_{};
   log::Every store_log_{std::chrono::seconds(30)};
   log::Every dead_letter_log_{std::chrono::seconds(30)};
+  log::Every unparseable_log_{std::chrono::milliseconds(100)};
   log::Every refusal_log_{std::chrono::milliseconds(50)};
   std::atomic<bool> polling_{true};
   std::atomic<bool> assignment_changed_{false};
