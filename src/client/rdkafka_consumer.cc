@@ -280,7 +280,7 @@ class RdConsumer final : public ConsumerTransport {
       rd_kafka_topic_partition_list_add(list.get(), partition.topic.c_str(), partition.partition.value)->offset =
           offset.value;
     }
-    const auto e = rd_kafka_commit(client_, list.get(), 1);
+    const auto e = rd_kafka_commit_queue(client_, list.get(), main_.get(), nullptr, nullptr);
     if (e == RD_KAFKA_RESP_ERR_NO_ERROR) return;
     ConsumerEvent event{ConsumerEvent::Kind::kCommitted};
     event.offsets = next;
