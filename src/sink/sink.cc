@@ -67,12 +67,25 @@ struct Sink::State {
           core->fail_for_good(same.error());
           return false;
         }
+        make_missing_topics(admin);
         return open_clients();
       }
       if (log_every.allow(mono_now())) log::warn("sink: {}", cluster.error().message);
       std::this_thread::sleep_for(kClusterRetry);
     }
     return false;
+  }
+
+  // A consumer that waits for a topic looks for it only now and then.
+  void make_missing_topics(client::Admin& admin) {
+    const auto make = [&](const std::string& name, std::int32_t partitions) {
+      if (partitions == 0) return;
+      const auto made =
+          admin.create_topic({.name = name, .partitions = partitions, .replication_factor = -1, .configs = {}});
+      if (!made && made.error().kind != ErrorKind::kExists) log::warn("sink: {}", made.error().message);
+    };
+    for (const std::string& topic : settings.consumer.topics) make(topic, settings.partitions);
+    make(settings.dead_letter_topic, settings.dead_letter_partitions);
   }
 
   bool open_clients() {

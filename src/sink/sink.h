@@ -40,6 +40,9 @@ struct SinkSettings {
   /// Where and how to read; `first_topics` are also stored before the others, and their latency is error_latency.
   ConsumerSettings consumer = default_consumer();
   std::string dead_letter_topic = "logs_dead_letter";
+  /// Topics that are missing are made with so many partitions; 0: they are not made.
+  std::int32_t partitions = 16;
+  std::int32_t dead_letter_partitions = 8;
 
   std::filesystem::path database = "logs.db";  ///< SQLite file; made when missing. Its directory must exist
   double records_per_second = 0;               ///< `--sink-rate`: slows the store; 0: as fast as it goes

@@ -1,0 +1,125 @@
+// weir sink: Kafka into the store, as a process of its own.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "pipeline/settings.h"
+#include "runtime/event_loop.h"
+#include "runtime/file.h"
+#include "runtime/process.h"
+#include "runtime/signals.h"
+
+namespace weir::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Options {
+  std::string bootstrap;
+  std::string data;
+  std::string config;
+  double rate = 0;
+  std::string drain;
+  bool json = false;
+};
+
+struct Run {
+  sink::SinkSettings settings;
+  Duration drain = defaults::kDrainDeadline;
+};
+
+Result<Run> run_of(const Options& options) {
+  auto parts = pipeline::load_settings(options.config);
+  if (!parts) return tl::unexpected(parts.error());
+  if (!options.bootstrap.empty()) parts->set_bootstrap(options.bootstrap);
+  Run run{.settings = std::move(parts->sink)};
+  const std::filesystem::path data =
+      options.data.empty() ? runtime::state_directory() : std::filesystem::absolute(options.data);
+  if (auto made = runtime::posix_file_system().make_directories(data); !made) return tl::unexpected(made.error());
+  if (run.settings.database.is_relative()) run.settings.database = data / run.settings.database;
+  if (options.rate > 0) run.settings.records_per_second = options.rate;
+  if (!options.drain.empty()) {
+    auto drain = parse_duration(options.drain);
+    if (!drain) return fail(drain.error().kind, "--drain: " + drain.error().message);
+    run.drain = *drain;
+  }
+  return run;
+}
+
+std::string to_json(const sink::SinkStats& stats) {
+  const auto latency = [](const LatencySummary& summary) {
+    return nlohmann::ordered_json{
+        {"p50", to_ms(summary.p50)}, {"p99", to_ms(summary.p99)}, {"max", to_ms(summary.max)}};
+  };
+  nlohmann::ordered_json json;
+  json["fetched"] = stats.fetched;
+  json["stored"] = stats.stored;
+  json["duplicates"] = stats.duplicates;
+  json["dead_lettered"] = stats.dead_lettered;
+  json["in_memory"] = stats.in_memory;
+  json["skipped"] = stats.skipped;
+  json["expired"] = stats.expired;
+  json["latency_ms"] = latency(stats.latency);
+  json["error_latency_ms"] = latency(stats.error_latency);
+  return json.dump();
+}
+
+void run(const Options& options, Exit& exit) {
+  auto configured = run_of(options);
+  if (!configured) return exit.fail(configured.error(), ExitCode::kUsage);
+  runtime::EventLoop loop("weir");
+  const Duration drain = configured->drain;
+  runtime::SignalWatch signals(loop, [&](int, int count) {
+    if (count == 1) {
+      std::fprintf(stderr, "storing what was fetched, %s at most; twice more ends at once\n",
+                   format_duration(drain).c_str());
+    }
+    loop.stop();
+  });
+  auto sink = sink::Sink::open(configured->settings);
+  if (!sink) return exit.fail(sink.error());
+  std::fprintf(stderr, "ready: %s into %s\n", configured->settings.consumer.bootstrap_servers.c_str(),
+               configured->settings.database.c_str());
+
+  std::function<void()> look = [&] {
+    if ((*sink)->stats().failed) return loop.stop();
+    loop.call_after(100ms, look);
+  };
+  look();
+  loop.run();
+
+  (*sink)->stop(drain);
+  const sink::SinkStats stats = (*sink)->stats();
+  if (options.json) {
+    std::printf("%s\n", to_json(stats).c_str());
+  } else {
+    std::fprintf(stderr, "stored %llu, duplicates %llu, dead letters %llu; not stored and still in the broker %llu\n",
+                 static_cast<unsigned long long>(stats.stored), static_cast<unsigned long long>(stats.duplicates),
+                 static_cast<unsigned long long>(stats.dead_lettered),
+                 static_cast<unsigned long long>(stats.in_memory));
+  }
+  if (stats.failed) exit.fail(*stats.failed);
+}
+
+}  // namespace
+
+void add_sink(CLI::App& app, Exit& exit) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("sink", "Reads the logs from Kafka and puts each of them into the store once");
+  command->add_option("--bootstrap", options->bootstrap, "The Kafka to read from (HOST:PORT,...)");
+  command->add_option("--data", options->data, "Holds logs.db (default: weir below the XDG state home)");
+  command->add_option("--config", options->config, "A config file; see examples/");
+  command->add_option("--sink-rate", options->rate, "Records a second the store takes, to watch backpressure work")
+      ->check(CLI::Range(1.0, 1e7));
+  command->add_option("--drain", options->drain, "How long to store what was fetched at the end (default: 20s)");
+  command->add_flag("--json", options->json, "Print one line of JSON at the end");
+  command->callback([options, &exit] { run(*options, exit); });
+}
+
+}  // namespace weir::cli
