@@ -122,6 +122,7 @@ struct MemoryFileSystem::State {
     s.device = 1;
     s.inode = node.id;
     s.links = names_of(*root, node);
+    s.birth = WallTime(Duration(node.id));  // tells the order of birth, not the time
     return s;
   }
 

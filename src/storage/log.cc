@@ -269,6 +269,10 @@ Result<Slice> Log::read(Offset from, Bytes max_bytes, Offset up_to, bool whole_f
     if (slice.next >= segment.end()) continue;
     const auto position = position_of(segment, slice.next);
     if (!position) return tl::unexpected(position.error());
+    if (*position >= segment.size()) {  // a hole: segments between this one and the next are gone
+      slice.next = segment.end();
+      continue;
+    }
     auto file = segment.log_file();
     if (!file) return tl::unexpected(file.error());
     auto stop =

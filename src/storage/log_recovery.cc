@@ -44,6 +44,9 @@ Result<void> LogRecovery::run(Offset recovery_point, WallTime now) {
   if (auto made = files_.make_directory(log_.directory_); !made) return made;
   if (auto sorted = sort_names(); !sorted) return sorted;
   if (auto opened = open_segments(recovery_point); !opened) return opened;
+  if (log_.segments_.back()->end() > recovery_point || names_changed_) {
+    if (auto synced = sync_names(); !synced) return synced;
+  }
   log_.end_ = log_.segments_.back()->end();
   log_.recovery_point_ = std::clamp(recovery_point, log_.start_offset(), log_.end_);
   log_.durable_ = log_.end_;
@@ -128,8 +131,18 @@ Result<void> LogRecovery::open_segments(Offset recovery_point) {
   return {};
 }
 
+/// The names of files whose bytes now count.
+Result<void> LogRecovery::sync_names() {
+  for (const auto& directory : {log_.directory_, log_.directory_.parent_path()}) {
+    if (auto synced = files_.sync_directory(directory); !synced) return synced;
+  }
+  log_.directory_dirty_ = log_.parent_dirty_ = false;
+  return {};
+}
+
 /// What follows a cut cannot be told apart from what never was.
 Result<void> LogRecovery::remove_segments_from(std::size_t first) {
+  names_changed_ = true;
   for (std::size_t i = first; i < bases_.size(); ++i) {
     log::warn("{}: dropping the segment at {}, which follows the cut", log_.directory_.string(), bases_[i].value);
     for (const char* extension : {"log", "index", "timeindex"}) {

@@ -20,12 +20,14 @@ class LogRecovery {
   Result<void> run(Offset recovery_point, WallTime now);
   Result<void> sort_names();
   Result<void> open_segments(Offset recovery_point);
+  Result<void> sync_names();
   Result<void> remove_segments_from(std::size_t first);
   Result<void> load_producers();
   Result<void> replay_producers(Offset from);
 
   Log& log_;
   runtime::FileSystem& files_;
+  bool names_changed_ = false;  // a removed segment must not come back after a crash
   std::vector<Offset> bases_;
   std::vector<Offset> snapshots_;
 };

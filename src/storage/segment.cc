@@ -254,8 +254,7 @@ Result<std::uint64_t> Segment::walk_to(std::uint64_t from, Offset offset) {
     if (batch->last_offset() >= offset) return cursor.position();
   }
   if (cursor.error()) return tl::unexpected(*cursor.error());
-  return fail(ErrorKind::kInvalid, fmt::format("{}: no batch at offset {} although the log goes on to {}",
-                                               path("log").string(), offset.value, end_.value));
+  return size_;
 }
 
 Result<std::uint64_t> Segment::seek(Offset offset) {

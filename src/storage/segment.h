@@ -66,7 +66,7 @@ class Segment {
 
   // ---- Reading
   Result<std::shared_ptr<runtime::File>> log_file() { return cache_.open(keys_, path("log")); }
-  /// Where the batch begins that holds `offset`, or the first one after it. `offset` < end().
+  /// Where the batch begins that holds `offset`, or the first one after it; size() when there is none.
   Result<std::uint64_t> seek(Offset offset);
   /// The last boundary from `from` on that lies at most at `limit` and ends batches below `up_to` only.
   Result<Boundary> last_boundary(Boundary from, std::uint64_t limit, Offset up_to);
