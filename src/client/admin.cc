@@ -254,8 +254,9 @@ std::map<TopicPartition, Result<Offset>> Admin::list_offsets(const std::vector<T
       if (result) continue;
       if (result.error().kind == ErrorKind::kNotFound) state_->leaders.erase(partition);
       if (result.error().kind != ErrorKind::kUnavailable) continue;
+      const auto leader = state_->leaders.find(partition);
+      if (leader == state_->leaders.end() || !state_->is_unreachable(leader->second)) again.push_back(partition);
       state_->leaders.erase(partition);
-      again.push_back(partition);
     }
     todo = std::move(again);
     if (todo.empty() || !state_->pause_before_retry(until)) return out;

@@ -34,10 +34,11 @@ Error refused(const std::string& address, ApiKey api, ErrorCode code, const std:
                                      said ? std::string_view(*message) : protocol::message(code))};
 }
 
-AdminLink::AdminLink(runtime::BlockingSocket socket, std::string address, const Options& options)
+AdminLink::AdminLink(runtime::BlockingSocket socket, const runtime::Address& peer, const Options& options)
     : socket_(std::move(socket)),
       frames_(options.max_response),
-      address_(std::move(address)),
+      peer_(peer),
+      address_(peer.text()),
       client_id_(options.client_id),
       interrupted_(options.interrupted) {}
 
@@ -45,7 +46,7 @@ Result<std::unique_ptr<AdminLink>> AdminLink::connect(const runtime::Address& ad
                                                       MonoTime deadline) {
   auto socket = runtime::BlockingSocket::connect(address, deadline);
   if (!socket) return tl::unexpected(socket.error());
-  std::unique_ptr<AdminLink> link(new AdminLink(std::move(*socket), address.text(), options));
+  std::unique_ptr<AdminLink> link(new AdminLink(std::move(*socket), address, options));
   if (auto done = link->negotiate(deadline); !done) return tl::unexpected(done.error());
   return link;
 }

@@ -35,6 +35,7 @@ class AdminLink {
   static Result<std::unique_ptr<AdminLink>> connect(const runtime::Address& address, const Options& options,
                                                     MonoTime deadline);
 
+  const runtime::Address& peer() const { return peer_; }
   const std::string& address() const { return address_; }
   bool broken() const { return broken_; }
 
@@ -67,7 +68,7 @@ class AdminLink {
   }
 
  private:
-  AdminLink(runtime::BlockingSocket socket, std::string address, const Options& options);
+  AdminLink(runtime::BlockingSocket socket, const runtime::Address& peer, const Options& options);
 
   Result<void> negotiate(MonoTime deadline);
   Result<int> version_of(protocol::ApiKey api, protocol::Versions ours, int cap, int floor) const;
@@ -79,6 +80,7 @@ class AdminLink {
 
   runtime::BlockingSocket socket_;
   runtime::FrameReader frames_;
+  runtime::Address peer_;
   std::string address_;
   std::string client_id_;
   const std::atomic<bool>* interrupted_;

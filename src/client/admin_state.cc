@@ -2,12 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "protocol/messages/10_find_coordinator.h"
 #include "protocol/messages/3_metadata.h"
 
 namespace weir::client {
 
 using protocol::ErrorCode;
+
+namespace {
+constexpr Duration kShun = std::chrono::seconds(5);
+}
 
 void Admin::State::interrupt() {
   std::lock_guard lock(mutex_);
@@ -33,9 +39,10 @@ Result<AdminLink*> Admin::State::connect(const runtime::Address& address, MonoTi
 }
 
 Result<AdminLink*> Admin::State::any(MonoTime deadline) {
-  for (const auto& [address, link] : links_) {
-    if (link && !link->broken()) return link.get();
-  }
+  const auto usable = [](const auto& entry) { return entry.second && !entry.second->broken(); };
+  auto live = links_.find(preferred_);
+  if (live == links_.end() || !usable(*live)) live = std::find_if(links_.begin(), links_.end(), usable);
+  if (live != links_.end()) return live->second.get();
   auto addresses = runtime::parse_addresses(settings.bootstrap, 9092);
   if (!addresses) return tl::unexpected(addresses.error());
   Result<AdminLink*> last = fail(ErrorKind::kInvalid, "bootstrap names no address");
@@ -53,7 +60,23 @@ Result<AdminLink*> Admin::State::broker(int node, MonoTime deadline) {
   const auto known = brokers.find(node);
   if (known == brokers.end())
     return fail(ErrorKind::kUnavailable, fmt::format("broker {} is not in the metadata", node));
-  return connect(known->second, deadline);
+  if (is_unreachable(node)) return tl::unexpected(unreachable_.at(known->second).why);
+  const MonoTime now = system_clock().now().mono;
+  // Half of the time at most: whoever else is asked in the same call needs the rest.
+  auto link = connect(known->second, now + (deadline - now) / 2);
+  if (link) {
+    unreachable_.erase(known->second);
+  } else if (link.error().kind != ErrorKind::kClosed) {
+    unreachable_.insert_or_assign(known->second, Unreachable{link.error(), now + kShun});
+  }
+  return link;
+}
+
+bool Admin::State::is_unreachable(int node) const {
+  const auto known = brokers.find(node);
+  if (known == brokers.end()) return false;
+  const auto shunned = unreachable_.find(known->second);
+  return shunned != unreachable_.end() && system_clock().now().mono < shunned->second.until;
 }
 
 Result<ClusterDescription> Admin::State::refresh(Which which, const std::vector<std::string>& names,
@@ -73,6 +96,7 @@ Result<ClusterDescription> Admin::State::refresh(Which which, const std::vector<
   if (response->error_code != ErrorCode::kNone) {
     return tl::unexpected(refused((*link)->address(), protocol::ApiKey::kMetadata, response->error_code));
   }
+  preferred_ = (*link)->peer();
   ClusterDescription cluster{response->cluster_id.value_or(""), NodeId(response->controller_id), {}};
   controller = response->controller_id;
   brokers.clear();

@@ -32,6 +32,8 @@ class Admin::State {
   Result<AdminLink*> any(MonoTime deadline);
   /// A broker by its id, as the last metadata had it.
   Result<AdminLink*> broker(int node, MonoTime deadline);
+  /// It did not answer a moment ago: asking again within the same call would cost the others their time.
+  bool is_unreachable(int node) const;
   /// Brokers, cluster id and leaders of the named topics (none: of none; all: of all).
   enum class Which { kNamed, kAll };
   Result<ClusterDescription> refresh(Which which, const std::vector<std::string>& names,
@@ -67,9 +69,16 @@ class Admin::State {
   std::map<TopicPartition, int> leaders;
 
  private:
+  struct Unreachable {
+    Error why;
+    MonoTime until;
+  };
   Result<AdminLink*> connect(const runtime::Address& address, MonoTime deadline);
 
   std::map<runtime::Address, std::unique_ptr<AdminLink>> links_;
+  /// Brokers that did not answer when last connected to: not waited for again at once, others need the time.
+  std::map<runtime::Address, Unreachable> unreachable_;
+  runtime::Address preferred_;  ///< The broker that answered last when any would do.
   std::mutex mutex_;
   std::condition_variable wake_;
   std::atomic<bool> interrupted_ = false;
@@ -136,8 +145,9 @@ std::map<std::string, Result<T>> Admin::State::ask_groups(
     for (const auto& group : todo) {
       const auto found = out.find(group);
       if (found == out.end() || found->second || found->second.error().kind != ErrorKind::kUnavailable) continue;
+      const auto node = coordinators.find(group);
+      if (node == coordinators.end() || !is_unreachable(node->second)) again.push_back(group);
       coordinators.erase(group);
-      again.push_back(group);
     }
     todo = std::move(again);
     if (todo.empty() || !pause_before_retry(until)) return out;

@@ -82,6 +82,7 @@ std::optional<Payload> versions(const RequestFrame& request, std::int16_t offset
 /// Two brokers: the first leads and coordinates what ends in 1, the second the rest; it may hang.
 struct TwoBrokers : testing::Test {
   std::optional<Payload> answer(RequestFrame& request, int node) {
+    if (node == 2 && second_is_silent) return std::nullopt;
     if (request.header.request_api_key == 18) return versions(request, offset_fetch);
     if (node == 2 && second_hangs) return std::nullopt;
     const int version = request.header.request_api_version;
@@ -89,8 +90,8 @@ struct TwoBrokers : testing::Test {
       case ApiKey::kMetadata: {
         MetadataResponse r{.brokers = {{1, "127.0.0.1", first.address().port}, {2, "127.0.0.1", second.address().port}},
                            .cluster_id = "abc"};
-        for (const auto& topic : decode<MetadataRequest>(request.body, version)
-                                     ->topics.value_or(std::vector<MetadataRequest::MetadataRequestTopic>{})) {
+        const auto asked = *decode<MetadataRequest>(request.body, version);
+        for (const auto& topic : asked.topics.value_or(std::vector<MetadataRequest::MetadataRequestTopic>{})) {
           const bool here = topic.name->ends_with("1");
           r.topics.push_back({.name = topic.name, .partitions = {{.leader_id = here ? 1 : 2}}});
         }
@@ -98,7 +99,8 @@ struct TwoBrokers : testing::Test {
       }
       case ApiKey::kFindCoordinator: {
         FindCoordinatorResponse r;
-        for (const auto& key : decode<FindCoordinatorRequest>(request.body, version)->coordinator_keys) {
+        const auto asked = *decode<FindCoordinatorRequest>(request.body, version);
+        for (const auto& key : asked.coordinator_keys) {
           const bool here = key.ends_with("1");
           r.coordinators.push_back({key, here ? 1 : 2, "127.0.0.1", (here ? first : second).address().port});
         }
@@ -117,7 +119,8 @@ struct TwoBrokers : testing::Test {
       }
       case ApiKey::kListOffsets: {
         ListOffsetsResponse r;
-        for (const auto& topic : decode<ListOffsetsRequest>(request.body, version)->topics) {
+        const auto asked = *decode<ListOffsetsRequest>(request.body, version);
+        for (const auto& topic : asked.topics) {
           r.topics.push_back({topic.name, {{.partition_index = 0, .offset = 100}}});
         }
         return reply(request, r);
@@ -129,6 +132,7 @@ struct TwoBrokers : testing::Test {
   }
 
   std::atomic<bool> second_hangs = false;
+  std::atomic<bool> second_is_silent = false;
   std::atomic<int> offset_fetches = 0;
   std::atomic<int> moves = 0;
   std::atomic<std::int16_t> offset_fetch = 9;
@@ -175,6 +179,19 @@ TEST_F(TwoBrokers, AHungBrokerCostsItsDeadlineAndNamesItselfWhileOthersAnswer) {
   second_hangs = false;  // The connection is made anew.
   admin.set_timeout(seconds(5));
   EXPECT_TRUE(admin.committed({"a2"}).at("a2"));
+}
+
+TEST_F(TwoBrokers, ABrokerThatAcceptsAndNeverAnswersLeavesTimeForTheOthersAndIsNotWaitedForAgain) {
+  second_is_silent = true;
+  admin.set_timeout(milliseconds(300));
+  auto got = admin.committed({"a1", "a2"});
+  EXPECT_TRUE(got.at("a1")) << got.at("a1").error().message;
+  EXPECT_EQ(got.at("a2").error().kind, ErrorKind::kTimeout);
+  const auto before = system_clock().now().mono;
+  got = admin.committed({"a1", "a2"});
+  EXPECT_LT(system_clock().now().mono - before, milliseconds(140));
+  EXPECT_TRUE(got.at("a1"));
+  EXPECT_THAT(got.at("a2").error().message, HasSubstr(second.address().text()));
 }
 
 TEST_F(TwoBrokers, AMovedCoordinatorIsAskedAgain) {
