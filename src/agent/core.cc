@@ -65,6 +65,7 @@ Result<void> Core::open() {
   next_scan_ = now.mono + settings_.scan_period;
   rate_at_ = now.mono;
   auto opened = follower_.open(std::move(marks), now.mono);
+  if (opened) write_checkpoint(now);
   publish(now);
   return opened;
 }
@@ -162,6 +163,10 @@ void Core::source(const std::shared_ptr<Source>& source) {
     kept_.insert(source);
   }
   now_ = clock_.now();
+  if (source_ != generator_source_ && source_ != stream_source_ && !saved_.contains(source_->id())) {
+    write_checkpoint(now_);
+    saved_.insert(source_->id());  // written or not: it is tried again with the next period, not with every read
+  }
 }
 
 void Core::pass(std::uint64_t end) { source_->pass(end); }
@@ -227,7 +232,8 @@ bool Core::send(const Entry& entry, std::string value, std::string_view server_i
 
 void Core::write_checkpoint(Now now) {
   if (settings_.state_directory.empty() || settings_.paths.empty()) return;
-  std::string text = to_json(follower_.marks());
+  const std::vector<FileMark> marks = follower_.marks();
+  std::string text = to_json(marks);
   if (text == checkpoint_) return;
   // An old checkpoint is safe: it sends again what is already there, and the store drops it.
   if (const auto done = files_.replace(checkpoint_path(settings_), as_bytes(text)); !done) {
@@ -237,6 +243,8 @@ void Core::write_checkpoint(Now now) {
     return;
   }
   checkpoint_ = std::move(text);
+  saved_.clear();
+  for (const FileMark& mark : marks) saved_.insert(mark.source);
 }
 
 void Core::write_rejected() {

@@ -49,6 +49,8 @@ class Core final : private Follower::SourceTaker {
   void read_stream();
   void read_generator(Now now);
   MonoTime next_step(Now now) const;
+  /// A source must be known under its id before the first record carries it, or a resend after a crash is not
+  /// recognised.
   void write_checkpoint(Now now);
   void write_rejected();
   void note_pause(Now now);
@@ -85,7 +87,8 @@ class Core final : private Follower::SourceTaker {
   MonoTime rate_at_{};
   MonoTime next_scan_{};
   MonoTime next_checkpoint_{};
-  std::string checkpoint_;  // as last written
+  std::string checkpoint_;       // as last written
+  std::set<std::string> saved_;  // ids of the sources in it
   std::optional<MonoTime> paused_since_;
   bool pause_said_ = false;
   log::Every checkpoint_log_{std::chrono::seconds(30)};

@@ -43,6 +43,15 @@ bool FollowedFile::flush_due(MonoTime now) const {
   return partial_size_ == size_ && !at_end() && now - grown_at_ >= settings_.flush_after;
 }
 
+void FollowedFile::look(MonoTime now) {
+  const auto status = file_->status();
+  if (!status) return;
+  deleted_ = status->links == 0;
+  if (status->size <= size_) return;
+  size_ = status->size;
+  grown_at_ = now;
+}
+
 Result<FollowedFile::Outcome> FollowedFile::read(MonoTime now, std::string& buffer, EntryTaker& taker) {
   const auto status = file_->status();
   if (!status) return tl::unexpected(status.error());
@@ -99,7 +108,7 @@ FileMark FollowedFile::mark() {
                 .inode = inode_,
                 .birth = birth_,
                 .position = source_->position()};
-  const std::uint64_t length = std::min<std::uint64_t>(kHeadBytes, mark.position);
+  const std::uint64_t length = std::min<std::uint64_t>(kHeadBytes, std::max(size_, mark.position));
   if (length > head_length_) {
     if (const auto hash = head_hash(*file_, length)) {
       head_length_ = length;

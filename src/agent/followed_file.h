@@ -27,6 +27,8 @@ class FollowedFile {
   };
   /// Reads at most `buffer` (at least line limit + 1 KiB) once and offers the lines in it.
   Result<Outcome> read(MonoTime now, std::string& buffer, EntryTaker& taker);
+  /// Notices growth and deletion without reading: also behind a closed gate.
+  void look(MonoTime now);
   /// Sends what is left without a line end. At the end of a rotated file, or of all (`once`). False: no room.
   Result<bool> finish(std::string& buffer, EntryTaker& taker);
 

@@ -52,6 +52,7 @@ std::vector<Follower::Found> Follower::find(Skipped& skipped) {
   std::vector<Found> found;
   for (const Path& path : settings_.paths) {
     auto status = files_.status(path);
+    if (!status || status->type != FileType::kDirectory) find_missed(path, status ? &*status : nullptr, found);
     if (!status) {
       if (missing_noted_.insert(path).second) log::info("{}: not there yet, waiting for it", path.string());
     } else if (status->type == FileType::kDirectory) {
@@ -84,6 +85,44 @@ void Follower::find_in(const Path& directory, int depth, std::vector<Found>& fou
       }
     }
   }
+}
+
+bool Follower::known(const FileStatus& status) const {
+  const auto same = [&](const FileMark& m) { return m.device == status.device && m.inode == status.inode; };
+  return std::any_of(open_.begin(), open_.end(), [&](const FilePtr& f) { return f->is(status); }) ||
+         std::any_of(closed_.begin(), closed_.end(), [&](const Closed& c) { return same(c.mark); }) ||
+         std::any_of(earlier_.begin(), earlier_.end(), same);
+}
+
+void Follower::find_missed(const Path& path, const FileStatus* status, std::vector<Found>& found) {
+  Lineage& line = lineages_[path];
+  const bool changed = line.last && (!status || *line.last != FileKey(status->device, status->inode));
+  if (!status && !changed) return;
+  const Path directory = path.parent_path().empty() ? Path(".") : path.parent_path();
+  const auto entries = files_.list(directory);
+  if (!entries) return;
+  std::set<FileKey> beside;
+  for (const auto& entry : *entries) {
+    const std::string stem = path.filename().string();
+    const bool relative = entry.name.size() > stem.size() && entry.name.starts_with(stem) &&
+                          (entry.name[stem.size()] == '.' || entry.name[stem.size()] == '-');
+    if (entry.type != FileType::kRegular || !relative || is_compressed(entry.name)) continue;
+    const auto other = files_.status(directory / entry.name);
+    if (!other) continue;
+    const FileKey key(other->device, other->inode);
+    beside.insert(key);
+    if (!changed || known(*other) || line.beside.contains(key)) continue;
+    // After a restart nobody knows what was there: only what was born after the last one can have had the name.
+    const std::int64_t birth = other->birth.time_since_epoch().count();
+    if (line.looked || (line.last_birth != 0 && birth > line.last_birth)) {
+      found.push_back({directory / entry.name, *other, true});
+    }
+  }
+  line.beside = std::move(beside);
+  line.looked = true;
+  if (!status) return;
+  line.last = FileKey(status->device, status->inode);
+  line.last_birth = status->birth.time_since_epoch().count();
 }
 
 bool Follower::is_text(const Path& path, const FileStatus& status, Skipped& skipped) {
@@ -126,6 +165,12 @@ Result<void> Follower::open(std::vector<FileMark> marks, MonoTime now) {
     }
   }
   earlier_ = std::move(marks);
+  for (const FileMark& mark : earlier_) {
+    Lineage& line = lineages_[mark.path];
+    if (line.last && line.last_birth > mark.birth) continue;
+    line.last = FileKey(mark.device, mark.inode);
+    line.last_birth = mark.birth;
+  }
   scan(now);
   // What was renamed while nobody looked lies beside its old name. What is nowhere to be found is gone.
   std::vector<FileMark> unmet;
@@ -143,8 +188,7 @@ Result<void> Follower::open(std::vector<FileMark> marks, MonoTime now) {
       if (!status || status->device != mark.device || status->inode != mark.inode || is_compressed(path)) continue;
       earlier_.push_back(mark);
       if (status->size <= mark.position) break;
-      follow({path, *status}, now);
-      if (!open_.empty() && open_.back()->is(*status)) open_.back()->rotated = true;
+      follow({path, *status, true}, now);
       break;
     }
   }
@@ -158,6 +202,7 @@ void Follower::scan(MonoTime now) {
   const std::vector<Found> found = find(skipped);
   note_skipped(skipped);
   for (const auto& file : open_) {
+    file->look(now);
     const auto named = std::find_if(found.begin(), found.end(), [&](const Found& f) { return file->is(f.status); });
     if (named == found.end()) {
       if (!file->rotated) log::debug("{}: rotated away, reading the rest of it", file->path().string());
@@ -196,7 +241,8 @@ FileMark Follower::take_mark(const Found& found, const runtime::File& file) {
   const std::int64_t birth = found.status.birth.time_since_epoch().count();
   if (mark.birth != 0 && birth != 0 && mark.birth != birth) return {};
   const auto head = head_hash(file, mark.head_length);
-  if (found.status.size >= mark.position && head && *head == mark.head_hash) return mark;
+  const bool same_head = mark.head_length == 0 || (head && *head == mark.head_hash);
+  if (found.status.size >= mark.position && same_head) return mark;
   ++gone_.truncations;
   log::warn("{}: truncated or rewritten since it was last read, reading it from its start", found.path.string());
   return {};
@@ -214,6 +260,7 @@ void Follower::follow(const Found& found, MonoTime now) {
   if (!status || std::any_of(open_.begin(), open_.end(), [&](const FilePtr& f) { return f->is(*status); })) return;
   const FileMark mark = take_mark({found.path, *status}, **file);
   open_.push_back(std::make_unique<FollowedFile>(found.path, std::move(*file), *status, mark, settings_, now));
+  open_.back()->rotated = found.rotated;
   missing_noted_.erase(found.path);
 }
 

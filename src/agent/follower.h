@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -51,9 +52,19 @@ class Follower {
 
  private:
   using FilePtr = std::unique_ptr<FollowedFile>;
+  using FileKey = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
   struct Found {
     runtime::Path path;
     runtime::FileStatus status;
+    bool rotated = false;  // no longer under the name that is followed
+  };
+  /// The files that have had one followed name. When the name changes hands, what lies beside it, is not known and was
+  /// not there before has had it in between: a file rotated away between two looks.
+  struct Lineage {
+    std::optional<FileKey> last;
+    std::int64_t last_birth = 0;
+    std::set<FileKey> beside;  // there when the name was last seen with `last`
+    bool looked = false;       // `beside` is known
   };
   struct Skipped {
     std::vector<std::string> compressed, binary, unreadable;
@@ -61,6 +72,8 @@ class Follower {
 
   std::vector<Found> find(Skipped& skipped);
   void find_in(const runtime::Path& directory, int depth, std::vector<Found>& found, Skipped& skipped);
+  void find_missed(const runtime::Path& path, const runtime::FileStatus* status, std::vector<Found>& found);
+  bool known(const runtime::FileStatus& status) const;
   bool is_text(const runtime::Path& path, const runtime::FileStatus& status, Skipped& skipped);
   void follow(const Found& found, MonoTime now);
   FileMark take_mark(const Found& found, const runtime::File& file);
@@ -78,7 +91,8 @@ class Follower {
     std::shared_ptr<Source> source;
   };
   std::vector<Closed> closed_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, bool> judged_;  // by device and inode: true if text
+  std::map<FileKey, bool> judged_;             // true if text
+  std::map<runtime::Path, Lineage> lineages_;  // of inputs that are files
   std::size_t turn_ = 0;
   bool scanned_ = false;
   bool skipped_noted_ = false;

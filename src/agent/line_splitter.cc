@@ -13,6 +13,12 @@ Bytes LineSplitter::split(std::string_view bytes, EntryTaker& taker) {
   while (at < bytes.size()) {
     const Bytes line_end = bytes.find('\n', at);
     const bool complete = line_end != std::string_view::npos;
+    if (in_hole_) {
+      in_hole_ = bytes[at] == '\0';
+      move_to(std::min(bytes.find_first_not_of('\0', at), bytes.size()));
+      taker.pass(position_);
+      continue;
+    }
     if (skipping_) {
       move_to(complete ? line_end + 1 : bytes.size());
       taker.pass(position_);
@@ -25,8 +31,7 @@ Bytes LineSplitter::split(std::string_view bytes, EntryTaker& taker) {
     if (end - at > limit_ + (complete ? 0 : 1)) {
       // A hole left by a truncation or a power cut does not make the text behind it a long line.
       if (bytes[at] == '\0') {
-        move_to(std::min(end, std::min(bytes.find_first_not_of('\0', at), bytes.size())));
-        taker.pass(position_);
+        in_hole_ = true;
         continue;
       }
       if (policy_ == LongLines::kTruncate &&

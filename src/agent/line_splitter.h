@@ -52,6 +52,7 @@ class LineSplitter {
   LongLines policy_;
   std::uint64_t position_;
   bool skipping_ = false;
+  bool in_hole_ = false;  // in the NULs a line above the limit began with
   std::uint64_t long_lines_ = 0;
 };
 
