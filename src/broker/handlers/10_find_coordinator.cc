@@ -20,6 +20,12 @@ Coordinator refused(std::string key, ErrorCode error, std::string why) {
   return {std::move(key), -1, "", -1, error, std::move(why)};
 }
 
+// Clients must give up at once and show the message. librdkafka, which goes up to version 2, would retry most errors
+// for ever, but not this one; Java, from version 4, shows the message only with an error it does not expect.
+ErrorCode transactions_refused(std::int16_t version) {
+  return version < 4 ? ErrorCode::kTransactionalIdAuthorizationFailed : ErrorCode::kUnsupportedVersion;
+}
+
 Coordinator find(Core& core, const Request& request, std::int8_t type, const std::string& key) {
   switch (type) {
     case kGroup:
@@ -29,11 +35,10 @@ Coordinator find(Core& core, const Request& request, std::int8_t type, const std
       }
       return {key, core.config().node_id, core.endpoint().host, core.endpoint().port, ErrorCode::kNone, std::nullopt};
     case kTransaction:
-      // Clients give up at once on this one; most other errors they would retry for ever.
       log::warn(
           "client '{}' from {} wants transactions (transactional.id '{}'): not supported yet, remove transactional.id",
           request.client_id, request.client_host, key);
-      return refused(key, ErrorCode::kTransactionalIdAuthorizationFailed,
+      return refused(key, transactions_refused(request.version),
                      "This broker does not support transactions yet: remove transactional.id");
     default: return refused(key, ErrorCode::kInvalidRequest, "This broker has no coordinator for this type of key");
   }
