@@ -12,7 +12,7 @@ namespace {
 struct TopicLag {
   bool measured = true;
   std::optional<Duration> time;
-  std::int64_t committed = 0;
+  std::map<PartitionId, Offset> committed;
   std::int64_t records = 0;
 };
 
@@ -23,7 +23,7 @@ std::map<std::string, TopicLag> by_topic(const GroupLag& group) {
     TopicLag& topic = topics[p.partition.topic];
     if (group.stale || p.state == LagState::kUnknown) topic.measured = false;
     if (p.time) topic.time = std::max(topic.time.value_or(Duration{}), *p.time);
-    topic.committed += p.committed.value_or(Offset(0)).value;
+    if (p.committed) topic.committed[p.partition.partition] = *p.committed;
     topic.records += p.records.value_or(0);
   }
   return topics;
@@ -41,9 +41,12 @@ void Steering::update(Now now, const LagSnapshot& snapshot) {
       seen.insert(key);
       Loop& loop = loops_.try_emplace(key, settings_.law).first->second;
       if (lag.measured) {
-        if (lag.committed < loop.committed) loop.drain.forget();  // Reset by somebody: not a rate.
+        for (const auto& [partition, offset] : lag.committed) {
+          const auto before = loop.committed.find(partition);
+          if (before != loop.committed.end()) loop.consumed += std::max<std::int64_t>(offset - before->second, 0);
+        }
         loop.committed = lag.committed;
-        loop.drain.update(now.mono, lag.committed, lag.records);
+        loop.drain.update(now.mono, loop.consumed, lag.records);
       }
       steer(now, name, topic, loop, lag.measured ? lag.time : std::nullopt,
             lag.measured ? std::optional(lag.records) : std::nullopt);

@@ -42,7 +42,8 @@ class Steering {
     explicit Loop(const flow::LagLaw::Settings& settings) : law(settings) {}
     flow::LagLaw law;
     flow::DrainRate drain{{}};
-    std::int64_t committed = 0;
+    std::map<PartitionId, Offset> committed;
+    std::int64_t consumed = 0;  // Only grows: a partition's first commit and a reset are no progress.
     std::optional<double> journaled;
     flow::LagLaw::Phase phase = flow::LagLaw::Phase::kFree;
   };

@@ -156,6 +156,14 @@ TEST_F(Steered, LagAboveTheTargetLimitsTheTopicAndSaysWhy) {
   EXPECT_NEAR(*limit(), 500, 50);
 }
 
+TEST_F(Steered, AFirstCommitFarIntoTheLogIsNotADrainRate) {
+  for (int i = 1; i <= 5; ++i) poll(i * 1000 + 50'000'000, i * 1000 + 50'005'000, seconds(5));
+  EXPECT_NEAR(*limit(), 1000, 50);
+  poll(10, 50'015'000, seconds(5));  // Reset by somebody.
+  poll(1010, 50'016'000, seconds(5));
+  EXPECT_LT(*limit(), 1050);
+}
+
 TEST_F(Steered, ALittleLagLimitsNothing) {
   for (int i = 1; i <= 5; ++i) poll(i * 1000, i * 1000 + 500, std::chrono::milliseconds(500));
   EXPECT_FALSE(limit());
