@@ -64,7 +64,10 @@ void EndToEndWindow::admitted(MonoTime now) {
 void EndToEndWindow::reported(MonoTime now) {
   last_report_ = now;
   if (consumed_ > reported_consumed_) {
-    smooth(report_gap_, now - waiting_since_, kGapSmoothing);
+    // Weighted by its length: a report that comes in pieces, one partition at a time, is one gap and not thirty.
+    const Duration gap = now - waiting_since_;
+    const double size = double(gap.count()) / double(std::max(report_gap_, Duration(1)).count());
+    smooth(report_gap_, gap, std::min(1.0, kGapSmoothing * size));
     waiting_since_ = now;
     reported_consumed_ = consumed_;
   }

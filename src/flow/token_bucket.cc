@@ -25,8 +25,8 @@ bool TokenBucket::ready(MonoTime now) {
 MonoTime TokenBucket::ready_at(MonoTime now) {
   refill(now);
   if (balance_ > 0) return now;
-  // One nanosecond past zero: at exactly zero it is not ready yet.
-  return at_ + from_seconds(std::min(-balance_ / rate_, 1e9)) + Duration(1);
+  // At exactly zero it is not ready yet; one nanosecond more covers what was cut off, another the rounding.
+  return at_ + from_seconds(std::min(-balance_ / rate_, 1e9)) + Duration(2);
 }
 
 void TokenBucket::set_rate(MonoTime now, double rate, double burst) {

@@ -120,6 +120,21 @@ TEST(EndToEndWindow, SlowReportsWidenTheSpanInsteadOfStarvingTheConsumer) {
   EXPECT_LT(loop.percentile(0.99), milliseconds(900));
 }
 
+TEST(EndToEndWindow, ReportInPiecesCountsAsOneGap) {
+  EndToEndWindow window({.target = seconds(5)}, kStart);
+  for (int second = 0; second < 20; ++second) {
+    for (int p = 0; p < 32; ++p) {
+      const TopicPartition partition{"t", PartitionId(p)};
+      const MonoTime now = kStart + seconds(second) + microseconds(p);
+      window.admitted(now);
+      window.acked(partition, Offset(second), milliseconds(1));
+      window.consumed(partition, Offset(second));
+      window.reported(now);
+    }
+  }
+  EXPECT_NEAR(to_seconds(window.loop_delay()), 1.0, 0.1);
+}
+
 TEST(EndToEndWindow, DoesNotTalkItselfDownWhenLittleIsOffered) {
   Loop loop{EndToEndWindow({.target = milliseconds(50)}, kStart), microseconds(77), milliseconds(5)};
   loop.run(seconds(3));
