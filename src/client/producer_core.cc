@@ -76,10 +76,7 @@ Bytes ProducerCore::charge_of(const Record& record) {
   return size;
 }
 
-Bytes ProducerCore::handed_limit(const ProducerSettings& settings) {
-  const Bytes pipe = 4 * static_cast<Bytes>(settings.max_in_flight) * settings.batch_size;
-  return std::min(std::max(pipe, kMiB), settings.buffer_memory / 4);
-}
+Bytes ProducerCore::handed_limit(const ProducerSettings& settings) { return settings.buffer_memory / 4; }
 
 // The client copies what it sends into request buffers; that share is set aside, so both together stay within
 // buffer.memory.
@@ -433,19 +430,28 @@ void ProducerCore::run_callbacks() {
       entry.on_delivery(delivery);
       running_callback = outer;
     }
-    std::lock_guard lock(mutex_);
-    for (auto& entry : done) {
-      switch (entry->status) {
-        case Delivery::Status::kAcked: ++stats_.acked; break;
-        case Delivery::Status::kRejected: ++stats_.rejected; break;
-        case Delivery::Status::kUndelivered: ++stats_.undelivered; break;
+    {
+      std::lock_guard lock(mutex_);
+      for (auto& entry : done) {
+        switch (entry->status) {
+          case Delivery::Status::kAcked: ++stats_.acked; break;
+          case Delivery::Status::kRejected: ++stats_.rejected; break;
+          case Delivery::Status::kUndelivered: ++stats_.undelivered; break;
+        }
+        if (entry->number < flush_mark_ && flush_left_ > 0) --flush_left_;
       }
-      if (entry->number < flush_mark_ && flush_left_ > 0) --flush_left_;
+      stats_.unreported -= done.size();
     }
-    stats_.unreported -= done.size();
-    done.clear();
-    if (senders_waiting_ > 0) room_.notify_all();
+    done.clear();  // gives the memory back, outside the lock
     changed_.notify_all();
+    // Woken for a handful of records each, senders would spend their time waking up. Looked at after the memory is
+    // back: a sender that finds no room from now on was counted.
+    bool room = false;
+    {
+      std::lock_guard lock(mutex_);
+      room = senders_waiting_ > 0 && (left() == 0 || budget_.used() + budget_.limit() / 32 <= budget_.limit());
+    }
+    if (room) room_.notify_all();
   }
 }
 

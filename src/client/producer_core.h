@@ -95,7 +95,7 @@ class ProducerCore {
   std::size_t left() const;
   EntryPtr take_outstanding(Entry* entry);
 
-  /// Bytes handed over at most: enough to keep the requests in flight full, and no more, so that a high lane overtakes.
+  /// Bytes handed over at most: the rest waits in the lanes, where a higher one overtakes.
   static Bytes handed_limit(const ProducerSettings& settings);
 
   const ProducerSettings settings_;
