@@ -16,7 +16,7 @@ namespace {
 
 // In the order of `weir --help`.
 constexpr void (*kCommands[])(CLI::App&, Exit&) = {
-    // add_up, add_broker, add_agent, add_sink, add_guard, add_lag, add_quota, add_bench, add_explain,
+    add_up, add_broker, add_agent, add_sink, add_guard, add_lag, add_quota, add_bench, add_explain,
 };
 
 int run(int argc, char** argv) {
