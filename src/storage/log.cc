@@ -133,9 +133,7 @@ Result<void> Log::roll() {
   if (auto flushed = flush_indexes(*segments_.back()); !flushed) return flushed;
   if (auto written = write_snapshot(); !written) return written;
   auto segment = std::make_unique<Segment>(cache_, directory_, end_, options_.index_interval);
-  auto file = segment->create();
-  if (!file) return tl::unexpected(file.error());
-  dirty(std::move(*file));
+  if (auto made = segment->create(); !made) return made;
   segments_.push_back(std::move(segment));
   if (snapshot_ == end_) snapshot_ = kNoOffset;  // it now belongs to the segment
   directory_dirty_ = true;

@@ -92,10 +92,7 @@ Result<void> LogRecovery::open_segments(Offset recovery_point) {
         std::make_unique<Segment>(log_.cache_, log_.directory_, base, log_.options_.index_interval));
   };
   if (bases_.empty()) {
-    auto file = add(Offset(0)).create();
-    if (!file) return tl::unexpected(file.error());
-    log_.dirty(std::move(*file));
-    return {};
+    return add(Offset(0)).create();
   }
   for (std::size_t i = 0; i < bases_.size(); ++i) {
     if (i > 0 && segments.back()->end() > bases_[i]) {

@@ -291,6 +291,7 @@ TEST(LogDirectory, ManyPartitionsNeedFewOpenFiles) {
   auto directory = LogDirectory::open(files, "/data", 8).value();
   std::vector<std::shared_ptr<Log>> logs;
   for (int i = 0; i < 100; ++i) logs.push_back(directory->open_log({"t", PartitionId(i)}, {}, WallTime()).value());
+  EXPECT_LE(files.open_files(), 8u) << "new and never written";
   const auto batch = batch_of({"x"});
   for (const auto& log : logs) {
     ASSERT_TRUE(log->append({.batches = batch}, WallTime()));

@@ -36,13 +36,15 @@ bool Segment::index_full(Bytes index_bytes) const {
 
 // ---- Becoming known
 
-Result<std::shared_ptr<File>> Segment::create() {
+Result<void> Segment::create() {
   // What a crash left under this name was never counted.
   for (const char* extension : {"index", "timeindex"}) {
-    if (auto removed = cache_.files().remove(path(extension)); !removed) return tl::unexpected(removed.error());
+    if (auto removed = cache_.files().remove(path(extension)); !removed) return removed;
   }
   indexes_known_ = largest_known_ = true;
-  return cache_.open(keys_, path("log"), OpenMode::kCreateEmpty);
+  const auto file = cache_.open(keys_, path("log"), OpenMode::kCreateEmpty);
+  if (!file) return tl::unexpected(file.error());
+  return {};
 }
 
 Result<void> Segment::trust(Offset end) {
@@ -183,7 +185,13 @@ Result<std::vector<std::shared_ptr<File>>> Segment::flush_indexes() {
 
 // ---- Indexes
 
+Result<std::shared_ptr<File>> Segment::log_file() {
+  if (auto file = cache_.find(keys_)) return file;  // without making its name
+  return cache_.open(keys_, path("log"));
+}
+
 Result<std::shared_ptr<File>> Segment::index_file(IndexKind kind, OpenMode mode) {
+  if (auto file = cache_.find(key(kind))) return file;
   return cache_.open(key(kind), path(kind == IndexKind::kOffset ? "index" : "timeindex"), mode);
 }
 

@@ -46,8 +46,8 @@ class Segment {
   runtime::Path path(std::string_view extension) const { return directory_ / file_name(base_, extension); }
 
   // ---- Becoming known: one of these first
-  /// Makes the empty file.
-  Result<std::shared_ptr<runtime::File>> create();
+  /// Makes the empty file. Its name is durable once the directory is synced.
+  Result<void> create();
   /// A segment that lies below the recovery point and ends where the next one begins: nothing is read.
   Result<void> trust(Offset end);
   /// Walks from the last indexed batch below `trusted_below`, checks every batch at or above that, cuts off what is no
@@ -65,7 +65,7 @@ class Segment {
   Result<std::vector<std::shared_ptr<runtime::File>>> flush_indexes();
 
   // ---- Reading
-  Result<std::shared_ptr<runtime::File>> log_file() { return cache_.open(keys_, path("log")); }
+  Result<std::shared_ptr<runtime::File>> log_file();
   /// Where the batch begins that holds `offset`, or the first one after it; size() when there is none.
   Result<std::uint64_t> seek(Offset offset);
   /// The last boundary from `from` on that lies at most at `limit` and ends batches below `up_to` only.
