@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "metrics/names.h"
+
 namespace weir::sink {
 namespace {
 
@@ -153,6 +155,7 @@ void SinkCore::prepare(Pending& pending) {
     }
   }
   if (entry) {
+    pending.parsed = true;
     pending.entry = std::move(*entry);
     return;
   }
@@ -266,9 +269,11 @@ void SinkCore::add_front(Queues::iterator queue, std::size_t room, Now now, Batc
 }
 
 void SinkCore::write(Now now, Batch batch) {
+  const MonoTime begin = clock_.now().mono;
   const Written written = store_.write(batch.rows, batch.next);
+  const Duration took = clock_.now().mono - begin;
   switch (written.kind) {
-    case Written::Kind::kDone: stored(batch, written); return;
+    case Written::Kind::kDone: stored(batch, written, took); return;
     case Written::Kind::kRefused: refused(now, *batch.of_row.at(written.index), written.error); return;
     case Written::Kind::kBroken: fail_for_good(written.error); return;
     case Written::Kind::kRetry: break;
@@ -295,28 +300,36 @@ void SinkCore::refused(Now now, Pending& pending, const Error& why) {
   send_dead_letters(now);
 }
 
-void SinkCore::stored(const Batch& batch, const Written& written) {
+void SinkCore::stored(const Batch& batch, const Written& written, Duration took) {
   const WallTime now = clock_.now().wall;
   std::uint64_t duplicates = 0;
   std::uint64_t dead = 0;
+  std::uint64_t unparseable = 0;
   if (rate_) rate_->take(static_cast<double>(batch.rows.size()));
   {
     std::lock_guard lock(mutex_);
+    if (store_seconds_ != nullptr) store_seconds_->record(took);
     for (std::size_t i = 0; i < batch.of_row.size(); ++i) {
       if (written.duplicate[i]) {
         ++duplicates;
         continue;
       }
-      const Duration took = now - batch.of_row[i]->record.timestamp;
-      latency_.record(took);
-      if (urgent_topics_.contains(batch.of_row[i]->record.partition.topic)) error_latency_.record(took);
+      const std::string& topic = batch.of_row[i]->record.partition.topic;
+      const Duration age = now - batch.of_row[i]->record.timestamp;
+      latency_.record(age);
+      if (urgent_topics_.contains(topic)) error_latency_.record(age);
+      if (const auto metric = latency_by_topic_.find(topic); metric != latency_by_topic_.end())
+        metric->second->record(age);
     }
   }
   for (const auto& [queue, taken] : batch.taken) {
     auto& pending = queue->second.pending;
     const auto end = pending.begin() + static_cast<std::ptrdiff_t>(taken);
-    dead += static_cast<std::uint64_t>(
-        std::count_if(pending.begin(), end, [](const Pending& p) { return p.state == State::kDeadLettered; }));
+    for (auto it = pending.begin(); it != end; ++it) {
+      if (it->state != State::kDeadLettered) continue;
+      ++dead;
+      if (!it->parsed) ++unparseable;
+    }
     pending.erase(pending.begin(), end);
     pending_ -= taken;
   }
@@ -324,6 +337,7 @@ void SinkCore::stored(const Batch& batch, const Written& written) {
     stats.stored += batch.rows.size() - duplicates;
     stats.duplicates += duplicates;
     stats.dead_lettered += dead;
+    stats.unparseable += unparseable;
     stats.in_memory = pending_;
     ++stats.transactions;
   });
@@ -357,6 +371,14 @@ void SinkCore::pass_hidden_records(Now now) {
   }
   if (next.empty()) return;
   if (store_.write({}, next).kind == Written::Kind::kDone) publish(next);
+}
+
+void SinkCore::expose(Registry& registry) {
+  std::lock_guard lock(mutex_);
+  store_seconds_ = &registry.latency(metrics::kSinkStoreSeconds);
+  for (const std::string& topic : settings_.consumer.topics) {
+    latency_by_topic_[topic] = &registry.latency(metrics::kSinkLatencySeconds, {{"topic", topic}});
+  }
 }
 
 bool SinkCore::empty() const {

@@ -48,6 +48,8 @@ class SinkCore {
   /// From now on nothing more is polled.
   void stop_polling() { polling_ = false; }
   bool empty() const;
+  /// Also records the latencies there, from now on.
+  void expose(Registry& registry);
 
   SinkStats stats() const;
   Positions positions() const;
@@ -61,6 +63,7 @@ class SinkCore {
   struct Pending {
     ConsumedRecord record;
     client::LogEntry entry;
+    bool parsed = false;
     std::optional<std::int64_t> source_pos;
     const std::string* source = nullptr;  // in record.headers
     State state = State::kReady;
@@ -90,7 +93,7 @@ class SinkCore {
   Batch next_batch(Now now);
   void add_front(Queues::iterator queue, std::size_t room, Now now, Batch& batch);
   void write(Now now, Batch batch);
-  void stored(const Batch& batch, const Written& written);
+  void stored(const Batch& batch, const Written& written, Duration took);
   void refused(Now now, Pending& pending, const Error& why);
   void pass_hidden_records(Now now);
   Duration time_to_work(Now now) const;
@@ -126,6 +129,8 @@ class SinkCore {
   SinkStats stats_;
   metrics::LatencyHistogram latency_;
   metrics::LatencyHistogram error_latency_;
+  LatencyMetric* store_seconds_ = nullptr;
+  std::map<std::string, LatencyMetric*> latency_by_topic_;
 };
 
 }  // namespace weir::sink

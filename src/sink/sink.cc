@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "client/admin.h"
+#include "metrics/names.h"
 #include "runtime/file.h"
 #include "runtime/process.h"
 #include "sink/core.h"
@@ -125,6 +126,7 @@ struct Sink::State {
   log::Every log_every{std::chrono::seconds(30)};
   std::atomic<bool> stopping{false};
   std::atomic<MonoTime> stop_by{MonoTime{}};
+  Registry::Hook hook;
   std::thread thread;
 };
 
@@ -145,7 +147,10 @@ Result<std::unique_ptr<Sink>> Sink::open(const SinkSettings& settings) {
   return sink;
 }
 
-Sink::~Sink() { stop(Duration::zero()); }
+Sink::~Sink() {
+  state_->hook.reset();
+  stop(Duration::zero());
+}
 
 Result<std::int64_t> Sink::drain(Duration deadline) {
   const MonoTime end = mono_now() + deadline;
@@ -197,6 +202,34 @@ ConsumerStats Sink::consumer_stats() const {
 std::vector<SettingInForce> Sink::in_force() const {
   std::lock_guard lock(state_->clients_mutex);
   return state_->consumer ? state_->consumer->in_force() : std::vector<SettingInForce>{};
+}
+
+void Sink::expose(Registry& registry) {
+  state_->core->expose(registry);
+  state_->hook = registry.on_collect([this, &registry] {
+    using namespace metrics;
+    const SinkStats now = stats();
+    registry.counter(kSinkStored).raise_to(now.stored);
+    registry.counter(kSinkDuplicates).raise_to(now.duplicates);
+    registry.counter(kSinkDeadLettered, {{"reason", "unparseable"}}).raise_to(now.unparseable);
+    registry.counter(kSinkDeadLettered, {{"reason", "refused"}}).raise_to(now.dead_lettered - now.unparseable);
+    registry.gauge(kSinkInMemory).set(static_cast<double>(now.in_memory));
+
+    const ConsumerStats read = consumer_stats();
+    const Labels group = {{"group", state_->settings.consumer.group_id}};
+    double held = 0;
+    double unfinished = 0;
+    for (const auto& [partition, stats] : read.partitions) {
+      held += stats.held ? 1 : 0;
+      unfinished += static_cast<double>(stats.unfinished);
+    }
+    registry.counter(kConsumerFetched, group).raise_to(read.fetched);
+    registry.gauge(kConsumerHeldPartitions, group).set(held);
+    registry.counter(kConsumerHolds, group).raise_to(read.holds);
+    registry.gauge(kConsumerUnfinished, group).set(unfinished);
+    registry.counter(kConsumerRebalances, group).raise_to(read.rebalances);
+    registry.counter(kConsumerSkipped, group).raise_to(read.skipped);
+  });
 }
 
 std::map<TopicPartition, Offset> Sink::positions() const { return state_->core->positions(); }

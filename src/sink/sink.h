@@ -60,6 +60,7 @@ struct SinkStats {
   std::uint64_t stored = 0;
   std::uint64_t duplicates = 0;                  ///< the store had (source, source_pos) already
   std::uint64_t dead_lettered = 0;               ///< acknowledged by the dead-letter topic
+  std::uint64_t unparseable = 0;                 ///< of these; the others were refused by the store
   std::uint64_t in_memory = 0;                   ///< fetched and none of the others yet
   std::map<std::string, std::uint64_t> skipped;  ///< by reason: "revoked" (their new owner reads them)
   std::uint64_t expired = 0;                     ///< never fetched: deleted by retention before they were read
@@ -96,6 +97,8 @@ class Sink {
   ConsumerStats consumer_stats() const;
   /// The consumer's settings as they are in force.
   std::vector<SettingInForce> in_force() const;
+  /// Shows all this in `registry`, which must outlive the sink.
+  void expose(Registry& registry);
   /// The next offset the store needs, by partition.
   std::map<TopicPartition, Offset> positions() const;
 

@@ -33,8 +33,11 @@ bool queue_grows(const Observations& seen) {
   return seen.queue_steps > 0 && seen.queue_rise >= queue_threshold(seen);
 }
 
+// Most of the time went into waits, and without them the consumer would have kept up. (Where it would not, its process
+// was merely interrupted: a busy machine stops everybody.)
 bool comes_in_bursts(const Observations& seen) {
-  return seen.neighbours >= kEnoughSteps && seen.covered >= 0.1 && seen.stalled >= kStalledShare;
+  if (seen.neighbours < kEnoughSteps || seen.covered < 0.1 || seen.stalled < kStalledShare) return false;
+  return seen.arrival_per_s && *seen.service_per_s > (1 - seen.stalled) * *seen.arrival_per_s;
 }
 
 double micros_per_message(const Observations& seen) { return 1e6 / seen.service_per_s.value_or(1e6); }

@@ -176,6 +176,13 @@ TEST(Explain, BurstsOfRecordsThatWereThereAlreadyAreTheBrokers) {
   EXPECT_GT(got.diagnosis.confidence, 0.5);
 }
 
+// On a busy machine the consumer runs for 2 ms and stands still for 8: it is too slow all the same.
+TEST(Explain, AConsumerThatIsInterruptedIsStillTheConsumer) {
+  std::string lines;
+  for (int i = 0; i < 14485; ++i) lines += message(i + 1, kT0 + i / 216, 10 + 0.077 * i + 8 * (i / 26) - i / 216);
+  EXPECT_EQ(explain(lines).json["bottleneck"], "consumer");
+}
+
 // Field case: two-record requests served one at a time at 10 ms each are 200/s; 1,000/s are offered (stamped when
 // offered).
 TEST(Explain, SmallBatchesQueueInTheProducer) {
