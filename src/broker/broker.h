@@ -16,8 +16,8 @@ class Server;
 /// Serves on threads of its own. start() and stop() from one thread, the rest from any.
 class Broker {
  public:
-  /// Opens the data directory (locked), recovers it and listens. finish() is called if it was not. `registry`, when given,
-  /// must outlive the broker. Errors name the directory or the address and what to do.
+  /// Opens the data directory (locked), recovers it and listens. finish() is called if it was not. `registry`, when
+  /// given, must outlive the broker. Errors name the directory or the address and what to do.
   static Result<std::unique_ptr<Broker>> start(BrokerConfig config, Registry* registry = nullptr);
   /// stop() if that was not called; a failure is logged.
   ~Broker();

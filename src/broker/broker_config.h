@@ -51,6 +51,9 @@ class BrokerConfig {
   /// The same checks without the change.
   Result<void> check_alter(std::string_view name, std::optional<std::string_view> value) const;
 
+  /// What alter() has set.
+  const std::map<std::string, std::string, std::less<>>& dynamic() const { return dynamic_; }
+
   // ---- DescribeConfigs ----------------------------------------------------------------------------------------------
 
   enum class Type { kBoolean, kString, kInt, kShort, kLong, kDouble, kList, kPassword };

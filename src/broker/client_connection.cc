@@ -91,6 +91,7 @@ bool ClientConnection::take_request(SharedBytes frame) {
     return refuse(done.error().message, "decode");
   }
   greeted_ = true;
+  if (client_id_ != request.client_id) client_id_ = request.client_id;
   io_.server().queue().admit(size);
   waiting_.push_back({.id = request.id,
                       .api = api,
@@ -134,13 +135,17 @@ void ClientConnection::finish(Waiting& waiting, Duration how_long) {
   last_active_ = now;
   waiting.done = true;
   uncount(waiting);
-  io_.server().metrics().answered(static_cast<std::int16_t>(waiting.api->key), now - waiting.since);
+  const auto api_key = static_cast<std::int16_t>(waiting.api->key);
+  io_.server().metrics().answered(api_key, now - waiting.since);
   while (!waiting_.empty() && waiting_.front().done) {
     Payload answer = std::move(waiting_.front().answer);
     waiting_.pop_front();
     if (!answer.empty() && !closing_) socket_->send(std::move(answer));
   }
-  if (how_long > Duration::zero()) mute(how_long);
+  if (how_long > Duration::zero()) {
+    io_.server().metrics().throttled(client_id_, api_key, how_long);
+    mute(how_long);
+  }
   go_on();
 }
 

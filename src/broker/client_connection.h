@@ -73,7 +73,8 @@ class ClientConnection final : public runtime::ConnectionOwner, public std::enab
   const std::string client_host_;
   runtime::FrameReader frames_;
   std::deque<Waiting> waiting_;
-  bool greeted_ = false;  // it has sent one good request: what goes wrong later is no stranger's doing
+  std::string client_id_;  // of its last request
+  bool greeted_ = false;   // it has sent one good request: what goes wrong later is no stranger's doing
   bool closing_ = false;
   bool taking_ = false;
   bool wants_room_ = false;  // it will be called when the request queue has room

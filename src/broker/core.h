@@ -13,8 +13,10 @@
 // goes away is forgotten; answers to it are ignored.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -53,6 +55,14 @@ struct ProduceAnswer {
 
 inline constexpr std::string_view kOffsetsTopic = "__consumer_offsets";
 
+/// What the core counts for the metrics. Written by the core loop, read by any thread.
+struct CoreCounts {
+  std::atomic<std::uint64_t> produced_bytes{0};
+  std::atomic<std::uint64_t> produced_records{0};
+  std::atomic<std::uint64_t> fetched_bytes{0};
+  std::atomic<std::uint64_t> refused_appends{0};  ///< By the disk.
+};
+
 class Core {
  public:
   /// Opens or makes the data directory `config.log_dir` (locked), replays the metadata log, recovers the partitions and
@@ -87,6 +97,7 @@ class Core {
   const std::string& cluster_id() const { return cluster_id_; }
   const Topics& topics() const { return topics_; }
   Partitions& partitions() { return *partitions_; }
+  CoreCounts& counts() { return counts_; }
   GroupCoordinator& groups() { return *groups_; }
   Quotas& quotas() { return *quotas_; }
   ProducerIds& producer_ids() { return producer_ids_; }
@@ -155,6 +166,7 @@ class Core {
 
   // core_start.cc: loading
   Result<void> load_metadata();
+  Result<void> rewrite_metadata();
   Result<void> open_partitions();
   Result<void> load_groups();
   Result<void> load_group_partition(Partition& partition);
@@ -181,6 +193,10 @@ class Core {
   DurableWaits waits_;
   std::unordered_map<DurableWaits::Ticket, Pending> pending_;
   bool checkpoint_out_ = false;
+  bool checkpoint_due_ = false;     // worth asking the directory
+  bool removals_unsynced_ = false;  // partitions were renamed away: that must be durable before their topic's end is
+  std::set<std::string> deleted_topics_;  // while loading
+  CoreCounts counts_;
   MonoTime next_retention_{};
   Effects effects_;
 };

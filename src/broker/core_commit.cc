@@ -159,13 +159,20 @@ void Core::replay(const MetadataRecord& record) {
   struct Visitor {
     Core& core;
     void operator()(const ClusterRecord& r) { core.cluster_id_ = r.cluster_id; }
-    void operator()(const TopicRecord& r) { core.topics_.replay(r); }
+    void operator()(const TopicRecord& r) {
+      core.topics_.replay(r);
+      core.deleted_topics_.erase(r.name);
+    }
     void operator()(const TopicDeletedRecord& r) {
       const Topic* topic = core.topics_.find(r.name);
       if (topic == nullptr || topic->id != r.id) return;
       const std::int32_t count = topic->partitions;
       core.topics_.replay(r);
-      if (core.partitions_ == nullptr) return;  // loading
+      if (core.partitions_ == nullptr) {
+        core.deleted_topics_.insert(r.name);
+        return;
+      }
+      core.removals_unsynced_ = true;
       std::vector<LogId> closing;
       core.partitions_->each([&](Partition& partition) {
         if (partition.name.topic == r.name) closing.push_back(partition.id);
@@ -240,9 +247,18 @@ void Core::start_syncs() {
   }
   if (metadata_->appended > metadata_->durable && !metadata_->syncing && !metadata_->failed) {
     metadata_->syncing = metadata_->appended;
-    effects_.push_back(Sync{kMetadataLog, metadata_->log.prepare_sync()});
+    storage::DiskWork work = metadata_->log.prepare_sync();
+    if (std::exchange(removals_unsynced_, false)) {
+      work = [&files = files_, path = directory_->path(), sync = std::move(work)]() -> Result<void> {
+        if (auto done = files.sync_directory(path); !done) return done;
+        return sync();
+      };
+    }
+    effects_.push_back(Sync{kMetadataLog, std::move(work)});
   }
-  if (!checkpoint_out_ && directory_->checkpoint_due()) {
+  if (checkpoint_due_ && !checkpoint_out_) {
+    checkpoint_due_ = false;
+    if (!directory_->checkpoint_due()) return;
     checkpoint_out_ = true;
     effects_.push_back(Sync{kCheckpointLog, directory_->checkpoint()});
   }
@@ -277,6 +293,7 @@ void Core::metadata_synced(const Result<void>& outcome) {
 void Core::partition_synced(Partition& partition, const Result<void>& outcome) {
   const storage::SyncPoint point = *std::exchange(partition.syncing, std::nullopt);
   partition.log->synced(point, outcome);
+  checkpoint_due_ |= point.checkpoint;
   if (partition.removed) {
     partitions_->forget(partition.id);
     return;

@@ -45,7 +45,7 @@ Result<void> Core::load_metadata() {
   if (!log) return tl::unexpected(log.error());
   metadata_ = std::make_unique<MetadataState>(std::move(*log));
   metadata_->appended = metadata_->durable = static_cast<std::int64_t>(metadata_->log.records());
-  if (!cluster_id_.empty()) return {};
+  if (!cluster_id_.empty()) return rewrite_metadata();
   if (!directory_->found().empty()) {
     return fail(
         ErrorKind::kInvalid,
@@ -60,15 +60,49 @@ Result<void> Core::load_metadata() {
   return {};
 }
 
+/// Throws away what later records have replaced, when that is most of a long log.
+Result<void> Core::rewrite_metadata() {
+  constexpr std::size_t kLong = 1000;
+  if (metadata_->log.records() < kLong) return {};
+  std::vector<ByteBuffer> entries{encode({ClusterRecord{cluster_id_}})};
+  for (const auto& [name, topic] : topics_.all()) {
+    std::vector<MetadataRecord> records{TopicRecord{name, topic.id, topic.partitions}};
+    for (const auto& [key, value] : topic.configs) records.push_back(ConfigRecord{kTopicResource, name, key, value});
+    entries.push_back(encode(records));
+  }
+  for (const auto& [key, value] : config_.dynamic())
+    entries.push_back(encode({ConfigRecord{kBrokerResource, "", key, value}}));
+  for (const auto& [entity, values] : quotas_->all()) {
+    for (const auto& [key, value] : values) entries.push_back(encode({QuotaRecord{entity, key, value}}));
+  }
+  entries.push_back(encode({ProducerIdsRecord{producer_ids_.reserved()}}));
+  if (entries.size() * 2 > metadata_->log.records()) return {};
+  // Files of deleted topics must be gone before nothing remembers the topics.
+  for (const auto& name : directory_->found()) {
+    if (deleted_topics_.contains(name.topic)) return {};
+  }
+  if (auto done = metadata_->log.rewrite(entries); !done) return done;
+  metadata_->appended = metadata_->durable = static_cast<std::int64_t>(entries.size());
+  return {};
+}
+
 Result<void> Core::open_partitions() {
   std::set<std::string> strays;
-  for (const TopicPartition& name : directory_->found()) {
+  const std::vector<TopicPartition> found = directory_->found();
+  for (const TopicPartition& name : found) {
+    if (!topics_.has(name) && deleted_topics_.contains(name.topic)) {
+      // The topic's end was durable, the removal of its files was not.
+      auto work = directory_->remove_log(name);
+      if (auto done = work ? (*work)() : Result<void>(tl::unexpected(work.error())); !done) return done;
+      continue;
+    }
     if (!topics_.has(name)) {
       strays.insert(name.topic);
       continue;
     }
     if (auto opened = partitions_->open(name, now_.wall); !opened) return tl::unexpected(opened.error());
   }
+  deleted_topics_.clear();
   for (const auto& topic : strays) {
     log::warn("{}: holds partitions of '{}', which is not a topic here; they are left alone", config_.log_dir, topic);
   }

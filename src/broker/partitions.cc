@@ -18,10 +18,6 @@ Result<Partition*> Partitions::open(const TopicPartition& name, WallTime now) {
   auto config = topic_config(config_, *topic);
   auto log = directory_.open_log(name, config.log, now);
   if (!log) return tl::unexpected(log.error());
-  if (const auto& report = (*log)->recovery(); report.bytes_cut > 0) {
-    log::warn("{}-{}: cut {} bytes of a torn tail after an unclean stop; the log ends at {}", name.topic,
-              name.partition.value, report.bytes_cut, (*log)->end_offset().value);
-  }
   auto partition = std::make_unique<Partition>();
   partition->id = LogId(next_id_++);
   partition->name = name;

@@ -22,6 +22,8 @@ class ProducerIds {
   };
 
   void replay(const ProducerIdsRecord& record);
+  /// Ids below are reserved.
+  std::int64_t reserved() const { return reserved_; }
   /// An id nobody has had. Its answer must leave through Core::commit also when there is nothing to reserve, since the
   /// block may not be durable yet.
   Grant next();

@@ -17,7 +17,7 @@ Server::Server(Core& core, Registry& registry)
     : core_(core),
       config_(core.config()),
       queue_(static_cast<std::size_t>(config_.queued_max_requests), config_.queued_max_request_bytes),
-      metrics_(std::make_unique<ServerMetrics>(registry, queue_)),
+      metrics_(std::make_unique<ServerMetrics>(registry, queue_, core.counts())),
       core_loop_(std::make_unique<EventLoop>("broker")) {
   for (std::int32_t i = 0; i < config_.num_network_threads && config_.num_network_threads > 1; ++i) {
     network_loops_.push_back(std::make_unique<EventLoop>(fmt::format("broker-io-{}", i)));

@@ -3,12 +3,13 @@
 #include <string>
 
 #include "broker/api_table.h"
+#include "broker/core.h"
 #include "broker/request_queue.h"
 #include "metrics/names.h"
 
 namespace weir::broker {
 
-ServerMetrics::ServerMetrics(Registry& registry, const RequestQueue& queue)
+ServerMetrics::ServerMetrics(Registry& registry, const RequestQueue& queue, const CoreCounts& counts)
     : registry_(registry),
       connections_(registry.gauge(metrics::kBrokerConnections)),
       flush_(registry.latency(metrics::kBrokerFlushSeconds)) {
@@ -19,9 +20,17 @@ ServerMetrics::ServerMetrics(Registry& registry, const RequestQueue& queue)
   }
   Gauge& size = registry.gauge(metrics::kBrokerRequestQueueSize);
   Gauge& bytes = registry.gauge(metrics::kBrokerRequestQueueBytes);
-  hook_ = registry.on_collect([&size, &bytes, &queue] {
-    size.set(static_cast<double>(queue.requests()));
-    bytes.set(static_cast<double>(queue.bytes()));
+  Counter& produced_bytes = registry.counter(metrics::kBrokerProducedBytes);
+  Counter& produced_records = registry.counter(metrics::kBrokerProducedRecords);
+  Counter& fetched_bytes = registry.counter(metrics::kBrokerFetchedBytes);
+  Counter& refused = registry.counter(metrics::kBrokerLogErrors, {{"reason", "append"}});
+  hook_ = registry.on_collect([&, queue = &queue, counts = &counts] {
+    size.set(static_cast<double>(queue->requests()));
+    bytes.set(static_cast<double>(queue->bytes()));
+    produced_bytes.raise_to(counts->produced_bytes);
+    produced_records.raise_to(counts->produced_records);
+    fetched_bytes.raise_to(counts->fetched_bytes);
+    refused.raise_to(counts->refused_appends);
   });
 }
 
@@ -32,6 +41,14 @@ void ServerMetrics::answered(std::int16_t api_key, Duration took) {
   if (it == apis_.end()) return;
   it->second.requests->add();
   it->second.seconds->record(took);
+}
+
+void ServerMetrics::throttled(const std::string& client_id, std::int16_t api_key, Duration how_long) {
+  const bool produce = api_key == static_cast<std::int16_t>(protocol::ApiKey::kProduce);
+  const Labels labels{{"client_id", client_id}, {"quota", produce ? "produce" : "fetch"}};
+  registry_.counter(metrics::kBrokerThrottled, labels).add();
+  registry_.counter(metrics::kBrokerThrottleSeconds, labels)
+      .add(static_cast<std::uint64_t>(to_seconds(how_long) + 0.5));
 }
 
 void ServerMetrics::log_error(const char* reason) {

@@ -9,16 +9,19 @@
 namespace weir::broker {
 
 class RequestQueue;
+struct CoreCounts;
 
 /// Any thread.
 class ServerMetrics {
  public:
-  explicit ServerMetrics(Registry& registry, const RequestQueue& queue);
+  explicit ServerMetrics(Registry& registry, const RequestQueue& queue, const CoreCounts& counts);
 
   void answered(std::int16_t api_key, Duration took);
   void refused(const char* reason) { registry_.counter(refused_metric(), {{"reason", reason}}).add(); }
   Gauge& connections() { return connections_; }
   void flushed(Duration took) { flush_.record(took); }
+  /// `api_key`: Produce or Fetch.
+  void throttled(const std::string& client_id, std::int16_t api_key, Duration how_long);
   void log_error(const char* reason);
 
  private:

@@ -80,7 +80,8 @@ std::optional<Refusal> check_against(const TopicConfig& config, const TopicParti
   return std::nullopt;
 }
 
-Refusal storage_refusal(const TopicPartition& name, const Error& error) {
+Refusal storage_refusal(Core& core, const TopicPartition& name, const Error& error) {
+  ++core.counts().refused_appends;
   log::warn("{}-{}: not appended: {}", name.topic, name.partition.value, error.message);
   return {ErrorCode::kKafkaStorageError, error.message};
 }
@@ -99,7 +100,7 @@ Append append(Core& core, const TopicPartition& name, const ProduceRequest& requ
   if (!core.topics().has(name)) return refused(ErrorCode::kUnknownTopicOrPartition);
   if (checked.error != ErrorCode::kNone) return refused(checked.error, checked.message);
   const auto opened = core.partitions().open(name, core.now().wall);
-  if (!opened) return {refusal(index, storage_refusal(name, opened.error())), std::nullopt};
+  if (!opened) return {refusal(index, storage_refusal(core, name, opened.error())), std::nullopt};
   Partition& partition = **opened;
   if (request.acks == -1 && partition.config.min_insync_replicas > 1) {
     return refused(ErrorCode::kNotEnoughReplicas,
@@ -113,7 +114,7 @@ Append append(Core& core, const TopicPartition& name, const ProduceRequest& requ
   storage::AppendRequest append_request{.batches = bytes};
   if (partition.config.log_append_time) append_request.log_append_ms = to_unix_ms(core.now().wall);
   const auto done = partition.log->append(append_request, core.now().wall);
-  if (!done) return {refusal(index, storage_refusal(name, done.error())), std::nullopt};
+  if (!done) return {refusal(index, storage_refusal(core, name, done.error())), std::nullopt};
   switch (done->check) {
     case storage::SequenceCheck::kOutOfOrder:
       return refused(
@@ -126,7 +127,11 @@ Append append(Core& core, const TopicPartition& name, const ProduceRequest& requ
           fmt::format("Epoch of producer {} in partition {}-{} is {}, which is smaller than the last seen epoch",
                       checked.header.producer_id.value, name.topic, index, checked.header.producer_epoch));
     case storage::SequenceCheck::kDuplicate: break;
-    case storage::SequenceCheck::kOk: core.appended(partition, bytes.size()); break;
+    case storage::SequenceCheck::kOk:
+      core.counts().produced_bytes += bytes.size();
+      core.counts().produced_records += static_cast<std::uint64_t>(checked.header.record_count);
+      core.appended(partition, bytes.size());
+      break;
   }
   Append result;
   result.response = {.index = index,

@@ -112,6 +112,7 @@ void handle_fetch(Core& core, const Request& request) {
     attempt.response.throttle_time_ms =
         static_cast<std::int32_t>(std::chrono::ceil<std::chrono::milliseconds>(throttle).count());
   }
+  if (throttle == Duration::zero()) core.counts().fetched_bytes += attempt.bytes;
   core.reply(request.id, respond(std::move(attempt.response)), throttle);
 }
 
