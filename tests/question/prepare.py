@@ -12,7 +12,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 bootstrap, path, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
 topic = NewTopic("twitter-stream", num_partitions=1, replication_factor=1, config={"message.timestamp.type": "LogAppendTime"})
-AdminClient({"bootstrap.servers": bootstrap}).create_topics([topic])["twitter-stream"].result(30)
+admin = AdminClient({"bootstrap.servers": bootstrap})
+admin.create_topics([topic])["twitter-stream"].result(30)
 
 dice = random.Random(1)
 words = "morning coffee train late again match tonight great weather rain city people music album photo sunset work".split()
