@@ -87,7 +87,7 @@ void GroupCoordinator::replay(PartitionId partition, ByteView key_bytes, std::op
     group.stored = true;
     if (loading_) return group.load(*value);
     // Our own decision: members are in memory already; what it decides is that everybody has an assignment now.
-    group.state_since = from_unix_ms(value->current_state_timestamp);
+    group.state_since = stored_time(value->current_state_timestamp);
     if (group.state != GroupState::kCompletingRebalance || value->generation != group.generation) return;
     for (auto& stored : value->members) {
       if (Member* member = group.member(stored.member_id)) member->assignment = std::move(stored.assignment);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "broker/group/records.h"
 #include "protocol/codec.h"
 #include "protocol/records/consumer_protocol.h"
 #include "wire/uuid.h"
@@ -219,7 +220,7 @@ void Group::load(const protocol::GroupMetadataValue& value) {
   protocol_name = value.protocol;
   leader.reset();
   state_since.reset();
-  if (value.current_state_timestamp >= 0) state_since = from_unix_ms(value.current_state_timestamp);
+  if (value.current_state_timestamp >= 0) state_since = stored_time(value.current_state_timestamp);
   for (const auto& stored : value.members) {
     if (member(stored.member_id) != nullptr) continue;
     Member member;

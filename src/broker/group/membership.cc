@@ -138,7 +138,10 @@ void GroupCoordinator::join_new(const Joining& joining, Group& group) {
 
 void GroupCoordinator::join_known(const Joining& joining, Group& group) {
   const auto& message = joining.message;
-  if (group.pending.contains(message.member_id)) return add_member(joining, group, message.member_id);
+  // Only dynamic members are told an id before they join.
+  if (group.pending.contains(message.member_id) && !message.group_instance_id) {
+    return add_member(joining, group, message.member_id);
+  }
   if (const ErrorCode error = check_member(group, message.member_id, message.group_instance_id);
       error != ErrorCode::kNone) {
     return host_.reply(joining.request.id, joining.refuse(error));

@@ -66,6 +66,12 @@ TEST_F(Membership, An_id_that_is_never_used_is_forgotten) {
   EXPECT_EQ(joined(join({.member = id})).error_code, ErrorCode::kUnknownMemberId);
 }
 
+TEST_F(Membership, A_told_id_does_not_take_a_static_members_place) {
+  const std::string holder = stable_alone({.instance = "a"});
+  EXPECT_EQ(joined(join({.member = new_id(), .instance = "a"})).error_code, ErrorCode::kFencedInstanceId);
+  EXPECT_EQ(heartbeat(holder, 1, "a"), ErrorCode::kNone);
+}
+
 TEST_F(Membership, The_protocol_most_members_prefer_wins_among_those_all_support) {
   config.group_initial_rebalance_delay_ms = 1000;
   join({.version = 3, .protocols = {"only-a", "range", "rr"}});

@@ -1,4 +1,5 @@
 // Committed offsets: commit, fetch, expire.
+#include <algorithm>
 #include <utility>
 
 #include "broker/group/coordinator.h"
@@ -105,7 +106,11 @@ void GroupCoordinator::commit_offsets(Now now, const Request& request) {
   }
 
   CommittedOffset offset{.committed = from_unix_ms(to_unix_ms(now.wall))};
-  if (message.retention_time_ms >= 0) offset.expires = offset.committed + milliseconds(message.retention_time_ms);
+  if (message.retention_time_ms >= 0) {
+    constexpr std::int64_t kHundredYears = 100LL * 365 * 24 * 3600 * 1000;
+    const std::int64_t retention = std::min(message.retention_time_ms, kHundredYears);
+    offset.expires = stored_time(to_unix_ms(now.wall) + retention);
+  }
   std::vector<GroupRecord> records;
   OffsetCommitResponse response;
   for (const auto& topic : message.topics) {
@@ -147,7 +152,8 @@ void GroupCoordinator::fetch_offsets(const Request& request) {
     }
     if (!message.groups.empty()) first_group = message.groups.front().group_id;
   }
-  // Answered when what it shows is durable: a crash must not take back what a client has seen.
+  // Answered when what it shows is durable: a crash must not take back what a client has seen. A request for groups of
+  // several partitions (a monitor's) waits for the first one's only.
   host_.commit({host_.partition_of(first_group), {}, {{request.id, respond(std::move(response)), refuse_fetch}}});
 }
 

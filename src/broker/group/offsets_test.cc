@@ -130,6 +130,21 @@ TEST_F(Offsets, A_retention_time_named_by_an_old_client_is_kept) {
   EXPECT_TRUE(offsets().empty());
 }
 
+TEST_F(Offsets, Times_beyond_all_bounds_do_no_harm) {
+  const Request request = make(
+      protocol::OffsetCommitRequest{
+          .group_id = "g", .retention_time_ms = INT64_MAX, .topics = {{"t", {}, {{0, 1, -1, {}}}}}},
+      3);
+  coordinator->commit_offsets(clock.now(), request);
+  protocol::OffsetCommitValue value{.offset = 9, .commit_timestamp = INT64_MIN, .expire_timestamp = INT64_MAX};
+  log.push_back({offset_record("g", kT1, {}).key, protocol::encode_versioned(value, std::int16_t{1})});
+  protocol::GroupMetadataValue empty{.current_state_timestamp = INT64_MAX};
+  log.push_back(group_record("h", empty));
+  restart();
+  advance(std::chrono::hours(24 * 365));
+  EXPECT_EQ(offsets(), (std::map<TopicPartition, std::int64_t>{{kT0, 1}, {kT1, 9}}));
+}
+
 TEST_F(Offsets, A_deleted_topic_takes_its_offsets_along_also_when_the_broker_died_in_between) {
   commit_offset(kT0, 1);
   commit_offset(kU0, 2);

@@ -1,5 +1,6 @@
 #include "broker/group/records.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "protocol/codec.h"
@@ -40,12 +41,17 @@ GroupRecord group_record(std::string_view group, const protocol::GroupMetadataVa
 
 GroupRecord group_tombstone(std::string_view group) { return {group_key(group), std::nullopt}; }
 
+WallTime stored_time(std::int64_t unix_ms) {
+  constexpr std::int64_t kYear2200 = 7258118400000;
+  return from_unix_ms(std::clamp<std::int64_t>(unix_ms, 0, kYear2200));
+}
+
 Result<CommittedOffset> decode_offset(ByteView bytes) {
   auto value = protocol::decode_versioned<protocol::OffsetCommitValue>(bytes);
   if (!value) return tl::unexpected(value.error());
   CommittedOffset offset{Offset(value->offset), value->leader_epoch, std::move(value->metadata),
-                         from_unix_ms(value->commit_timestamp), std::nullopt};
-  if (value->expire_timestamp >= 0) offset.expires = from_unix_ms(value->expire_timestamp);
+                         stored_time(value->commit_timestamp), std::nullopt};
+  if (value->expire_timestamp >= 0) offset.expires = stored_time(value->expire_timestamp);
   return offset;
 }
 

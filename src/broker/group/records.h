@@ -26,6 +26,8 @@ GroupRecord group_record(std::string_view group, const protocol::GroupMetadataVa
 GroupRecord group_tombstone(std::string_view group);
 
 Result<CommittedOffset> decode_offset(ByteView value);
+/// A time that somebody else wrote: whatever the number says, within what a WallTime can hold and be moved by years.
+WallTime stored_time(std::int64_t unix_ms);
 
 /// A key of a record type that is not ours (share groups, KIP-848): left alone.
 struct UnknownKey {
