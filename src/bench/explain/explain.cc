@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "bench/explain/bench_line.h"
+
 namespace weir::bench {
 namespace {
 
@@ -23,7 +25,14 @@ std::string rate(std::optional<double> per_s) { return per_s ? with_commas(*per_
 
 }  // namespace
 
-Explainer::Explainer() : splitter_([this](std::string_view line) { observer_.feed(parse_line(line)); }) {}
+Explainer::Explainer()
+    : splitter_([this](std::string_view line) {
+        if (auto run = parse_bench_line(line)) {
+          bench_ = std::move(run);
+        } else {
+          observer_.feed(parse_line(line));
+        }
+      }) {}
 
 void Explainer::end_of_input() {
   splitter_.finish();
@@ -33,6 +42,7 @@ void Explainer::end_of_input() {
 Result<Observations> Explainer::result() const {
   Observations seen = observer_.result();
   if (seen.samples + seen.queue_lines + seen.queue_full_lines == 0) {
+    if (bench_) return *bench_;
     return fail(
         ErrorKind::kInvalid,
         fmt::format(

@@ -1,6 +1,7 @@
 // `weir explain` without files: text in, a verdict out, as words or as one line of JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,7 @@ class Explainer {
 
  private:
   Observer observer_;
+  std::optional<Observations> bench_;  // a line of `weir bench seed --json`
   LineSplitter splitter_;
 };
 

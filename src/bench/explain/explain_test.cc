@@ -223,6 +223,24 @@ TEST(Explain, OnlyUnknownLinesAndFullQueuesEndARunOfQueueLines) {
   EXPECT_NE(full.text.find("full 1 times"), std::string::npos);
 }
 
+TEST(Explain, ReadsTheLineOfTheBench) {
+  const Outcome got = explain(
+      "{\"question\":{\"messages\":14485,\"first_ms\":10.0,\"last_ms\":1061.0,\"max_ms\":1061.0,\"slope_ms_per_1000\":"
+      "72.4,"
+      "\"max_queue\":13000,\"acked_during_loop\":1485,\"arrival_per_s\":216000.0,\"service_per_s\":12983.0},\"no_"
+      "work\":{}}\n");
+  EXPECT_EQ(got.json["bottleneck"], "consumer");
+  EXPECT_EQ(got.json["samples"], 14485);
+  EXPECT_NEAR(got.json["queue_growth_per_record"].get<double>(), 0.897, 0.001);
+  for (const char* line : {"{\"question\":", "{\"question\":1}", "{\"question\":{\"messages\":1e400}}",
+                           "{\"question\":{\"messages\":-5}}"}) {
+    Explainer explainer;
+    explainer.feed(line);
+    explainer.end_of_input();
+    EXPECT_FALSE(explainer.result()) << line;
+  }
+}
+
 TEST(Explain, TwoInputsAreNotNeighbours) {
   Explainer explainer;
   explainer.feed("IN QUEUE: 5");

@@ -143,6 +143,9 @@ Result<Guarded> run_guarded(const Place& place, std::span<const std::string> twe
   producer_settings.linger = std::chrono::milliseconds(1);
   producer_settings.window = true;
   producer_settings.lag_target = settings.target;
+  // What waits in front of the window is bounded in time too: room for two windows, then send() blocks.
+  producer_settings.buffer_records =
+      std::max<std::size_t>(1000, static_cast<std::size_t>(2 * to_seconds(settings.target) * settings.capacity_per_s));
   Result<std::unique_ptr<Producer>> opened = Producer::open(producer_settings);
   if (!opened) return tl::unexpected(opened.error());
   Producer& producer = **opened;
