@@ -71,7 +71,7 @@ struct Signal {
   double value = 0;
 };
 
-/// Which limit holds records back. Also the label `reason` of weir_limited_seconds_total.
+/// Which limit holds records back. Also the label `reason` of weir_limited_seconds.
 enum class LimitedBy : std::uint8_t {
   kNothing,
   kPause,        ///< an operator's pause, or the pause while lag is above max_lag

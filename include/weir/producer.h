@@ -141,6 +141,8 @@ struct ProducerStats {
   Duration broker_throttle{};                  ///< the last delay the broker's quota asked for
   std::int64_t unconsumed = 0;                 ///< admitted and not yet consumed (with `window`)
   std::optional<std::int64_t> window_records;  ///< the end-to-end window in force
+  /// Summed time with records refused and none admitted, by limit.
+  std::array<Duration, kLimitedByCount> limited_for{};
   ProducerState state = ProducerState::kOpen;
   LimitState limit;  ///< the limit in force and why
 };

@@ -7,6 +7,7 @@
 
 #include "agent/core.h"
 #include "base/log.h"
+#include "client/producer_metrics.h"
 #include "metrics/names.h"
 #include "runtime/process.h"
 
@@ -52,6 +53,7 @@ std::uint64_t Agent::stop(Duration drain) {
   core_->producer().close(std::max(Duration::zero(), deadline - system_clock().now().mono));
   core_->finish();
   hook_.reset();
+  producer_hook_.reset();
   left_ = core_->stats().in_memory;
   if (*left_ > 0) {
     log::warn(
@@ -62,7 +64,8 @@ std::uint64_t Agent::stop(Duration drain) {
   return *left_;
 }
 
-void Agent::expose(Registry& registry) {
+void Agent::expose(Registry& registry, const std::string& client_id) {
+  producer_hook_ = client::expose(core_->producer(), client_id, registry);
   hook_ = registry.on_collect([this, &registry] {
     using namespace metrics;
     const AgentStats stats = core_->stats();

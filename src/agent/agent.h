@@ -47,6 +47,7 @@ struct AgentSettings {
   /// compressed and binary ones left out. A file need not exist yet (but with `once` it must).
   std::vector<std::filesystem::path> paths;
   bool standard_input = false;
+  int input_descriptor = 0;        ///< what standard input is
   double generate_per_second = 0;  ///< synthetic entries; 0: none
   /// Read what is there and end: see ended().
   bool once = false;
@@ -133,8 +134,8 @@ class Agent {
 
   AgentStats stats() const;
   Producer& producer();
-  /// The same as metrics (weir_agent_*); the registry outlives the agent.
-  void expose(Registry& registry);
+  /// The same as metrics (weir_agent_*), and those of its producer; the registry outlives the agent.
+  void expose(Registry& registry, const std::string& client_id = "weir-agent");
 
  private:
   explicit Agent(std::unique_ptr<Core> core);
@@ -145,6 +146,7 @@ class Agent {
   std::mutex stop_mutex_;
   std::optional<std::uint64_t> left_;
   Registry::Hook hook_;
+  Registry::Hook producer_hook_;
 };
 
 }  // namespace weir::agent

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -136,7 +137,7 @@ TEST(Agent, WrapsLinesAndPassesEntriesAndSendsErrorsToTheirOwnTopic) {
   EXPECT_EQ(by_position["19"].key, "web-7");
   EXPECT_EQ(by_position["19"].partition.topic, "logs_error");
   EXPECT_EQ(by_position[std::to_string(19 + entry.size() + 1)].partition.topic, "logs_error");
-  EXPECT_EQ(header(records[0], "weir.source").size(), 16u);
+  EXPECT_EQ(header(records[0], "weir.source").size(), 14u);
 }
 
 TEST(Agent, LastLineWithoutItsEndWaitsAndIsNeitherCutNorSentTwice) {
@@ -473,6 +474,53 @@ TEST(Agent, GeneratorKeepsItsScheduleOrSaysHowFarItIsBehind) {
   EXPECT_EQ(world.agent->stats().offered, stats.offered);
   EXPECT_EQ(world.agent->stats().in_memory, 0u);
   EXPECT_EQ(world.records().size(), world.agent->stats().read);
+}
+
+TEST(Agent, StandardInputEndsAtItsEndAndItsLastLineNeedsNoLineEnd) {
+  World world;
+  int pipe_ends[2];
+  ASSERT_EQ(::pipe(pipe_ends), 0);
+  world.settings.paths.clear();
+  world.settings.standard_input = true;
+  world.settings.input_descriptor = pipe_ends[0];
+  world.start();
+  world.run(50ms);
+  ASSERT_EQ(::write(pipe_ends[1], "one\ntw", 6), 6);
+  world.run(50ms);
+  EXPECT_EQ(world.messages(), std::vector<std::string>{"one"});
+  EXPECT_FALSE(world.agent->ended());
+  ASSERT_EQ(::write(pipe_ends[1], "o\nlast", 6), 6);
+  ::close(pipe_ends[1]);
+  world.run(50ms);
+  EXPECT_TRUE(world.agent->ended());
+  const auto all = world.messages();
+  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()), (std::set<std::string>{"last", "one", "two"}));
+  ::close(pipe_ends[0]);
+}
+
+TEST(Agent, ReadsSendsAndEndsWithItsThreads) {
+  client::MemoryBroker broker(system_clock());
+  broker.create_topic("logs", 2);
+  broker.create_topic("logs_error", 2);
+  runtime::MemoryFileSystem files;
+  ASSERT_TRUE(files.make_directories("/log"));
+  auto file = files.open("/log/app.log", runtime::OpenMode::kCreate).value();
+  for (int i = 0; i < 3000; ++i) ASSERT_TRUE(file->append(as_bytes("line ERROR " + std::to_string(i) + "\n")));
+  auto agent = Agent::open({.paths = {"/log"}, .once = true, .state_directory = "/state"},
+                           std::make_unique<Producer>(broker.producer({.linger = 1ms}), true), files, system_clock())
+                   .value();
+  Registry registry;
+  agent->expose(registry);
+  agent->start();
+  for (int i = 0; i < 4000 && !agent->ended(); ++i) {
+    EXPECT_FALSE(registry.text().empty());
+    std::this_thread::sleep_for(5ms);
+  }
+  EXPECT_TRUE(agent->ended());
+  EXPECT_EQ(agent->stop(5s), 0u);
+  EXPECT_EQ(agent->stats().acked, 3000u);
+  EXPECT_FALSE(agent->stats().tally().check());
+  EXPECT_EQ(broker.values("logs_error").size(), 3000u);
 }
 
 TEST(Generator, HasTheSharesItPromises) {

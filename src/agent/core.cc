@@ -54,7 +54,7 @@ Result<void> Core::open() {
     marks = std::move(*loaded);
   }
   if (settings_.standard_input) {
-    stream_.emplace();
+    stream_.emplace(settings_.input_descriptor);
     stream_source_ = std::make_shared<Source>(random_source_id(), "stdin", 0);
     stream_lines_.emplace(settings_.line_limit, settings_.long_lines, 0);
   }

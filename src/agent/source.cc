@@ -1,7 +1,5 @@
 #include "agent/source.h"
 
-#include <fmt/format.h>
-
 #include <random>
 
 #include "base/assert.h"
@@ -9,8 +7,14 @@
 namespace weir::agent {
 
 std::string random_source_id() {
+  constexpr char kLetters[] = "0123456789abcdefghijklmnopqrstuv";
   std::random_device device;
-  return fmt::format("{:08x}{:08x}", device(), device());
+  std::string id;
+  while (id.size() < 14) {
+    auto random = device();
+    for (int i = 0; i < 6 && id.size() < 14; ++i, random >>= 5) id += kLetters[random % 32];
+  }
+  return id;
 }
 
 std::uint64_t Source::admit(std::uint64_t end) {

@@ -11,7 +11,7 @@ namespace weir::agent {
 
 class Account;
 
-/// 16 random hexadecimal digits.
+/// 14 random letters and digits, 70 bits: each record carries it, so it is short.
 std::string random_source_id();
 
 /// Entries are admitted in the order of the file and settled in any order; the position moves over the settled

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "agent/directive_feed.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "client/directive_feed.h"
 #include "client/progress_feed.h"
 #include "pipeline/report.h"
 #include "pipeline/settings.h"
@@ -144,13 +144,13 @@ void run(const Options& options, Exit& exit) {
     progress.emplace(feed, agent.producer());
     progress->start();
   }
-  std::optional<agent::DirectiveFeed> directives;
+  std::optional<client::DirectiveFeed> directives;
   if (run.guard) {
-    directives.emplace(agent::DirectiveFeedSettings{.guard = *run.guard,
-                                                    .client_id = producer_settings.client_id,
-                                                    .topics = topics,
-                                                    .laws = !producer_settings.window},
-                       agent.producer());
+    directives.emplace(client::DirectiveFeedSettings{.guard = *run.guard,
+                                                     .client_id = producer_settings.client_id,
+                                                     .topics = topics,
+                                                     .laws = !producer_settings.window},
+                       [&agent](const Directive& directive) { agent.producer().apply(directive); });
     directives->start();
   }
   std::fprintf(stderr, "ready, sending to %s\n", producer_settings.bootstrap_servers.c_str());

@@ -585,7 +585,11 @@ ProducerStats ProducerCore::stats() const {
     stats.unconsumed = window->unconsumed();
     stats.window_records = window->limit();
   }
-  stats.limit = gate_.state(clock_.now().mono);
+  const MonoTime now = clock_.now().mono;
+  stats.limit = gate_.state(now);
+  for (std::size_t i = 0; i < kLimitedByCount; ++i) {
+    stats.limited_for[i] = gate_.limited_for(now, static_cast<LimitedBy>(i));
+  }
   return stats;
 }
 

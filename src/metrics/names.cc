@@ -27,11 +27,8 @@ std::span<const Metric> all_metrics() {
       kAgentUnterminatedLines,
       kBrokerConnections,
       kBrokerConnectionsRefused,
-      kBrokerErrors,
       kBrokerFetchedBytes,
       kBrokerFlushSeconds,
-      kBrokerGroups,
-      kBrokerLogBytes,
       kBrokerLogErrors,
       kBrokerProducedBytes,
       kBrokerProducedRecords,
@@ -40,7 +37,6 @@ std::span<const Metric> all_metrics() {
       kBrokerRequests,
       kBrokerThrottleSeconds,
       kBrokerThrottled,
-      kBuild,
       kConsumerFetched,
       kConsumerHeldPartitions,
       kConsumerHolds,
@@ -61,7 +57,6 @@ std::span<const Metric> all_metrics() {
       kLimit,
       kLimitedSeconds,
       kProducerAccepted,
-      kProducerAckSeconds,
       kProducerAcked,
       kProducerBlockedSeconds,
       kProducerBrokerThrottleSeconds,
@@ -82,7 +77,6 @@ std::span<const Metric> all_metrics() {
       kSinkStoreSeconds,
       kSinkStored,
       kUncommittedPartitions,
-      kUptimeSeconds,
   };
   return all;
 }

@@ -20,7 +20,6 @@ inline constexpr Metric kBrokerRequestQueueSize{"kafka_broker_request_queue_size
 inline constexpr Metric kBrokerRequestQueueBytes{"weir_broker_request_queue_bytes", kGauge, "Bytes of requests decoded and not answered (bound: queued.max.request.bytes)"};
 inline constexpr Metric kBrokerRequests{"weir_broker_requests_total", kCounter, "Requests answered, by api"};
 inline constexpr Metric kBrokerRequestSeconds{"weir_broker_request_seconds", kHistogram, "Time from decoding a request to its answer, by api; throttling and long polls included"};
-inline constexpr Metric kBrokerErrors{"weir_broker_errors_total", kCounter, "Answers that carry an error, by api and error"};
 inline constexpr Metric kBrokerConnections{"weir_broker_connections", kGauge, "Open client connections"};
 inline constexpr Metric kBrokerConnectionsRefused{"weir_broker_connections_refused_total", kCounter, "Connections closed for what they sent, by reason"};
 inline constexpr Metric kBrokerProducedBytes{"weir_broker_produced_bytes_total", kCounter, "Bytes of record batches appended"};
@@ -29,29 +28,26 @@ inline constexpr Metric kBrokerFetchedBytes{"weir_broker_fetched_bytes_total", k
 inline constexpr Metric kBrokerThrottleSeconds{"weir_broker_throttle_seconds_total", kCounter, "Seconds of throttling handed out, by client_id and quota (produce, fetch)"};
 inline constexpr Metric kBrokerThrottled{"weir_broker_throttled_total", kCounter, "Answers that carried a throttle time, by client_id and quota (produce, fetch)"};
 inline constexpr Metric kBrokerFlushSeconds{"weir_broker_flush_seconds", kHistogram, "Time of one fdatasync of the log"};
-inline constexpr Metric kBrokerLogBytes{"weir_broker_log_bytes", kGauge, "Bytes of the log on disk"};
-inline constexpr Metric kBrokerGroups{"weir_broker_groups", kGauge, "Consumer groups, by state"};
 inline constexpr Metric kBrokerLogErrors{"weir_broker_log_errors_total", kCounter, "Appends or flushes the disk refused, by reason"};
 
 // ---- Producer
-inline constexpr Metric kProducerRecordSendRate{"kafka_producer_record_send_rate", kGauge, "Records acknowledged a second, over the last second, by client_id"};
+inline constexpr Metric kProducerRecordSendRate{"kafka_producer_record_send_rate", kGauge, "Records acknowledged a second since the last time this was read, by client_id"};
 inline constexpr Metric kProducerAccepted{"weir_producer_accepted_total", kCounter, "Records accepted by send(), by client_id"};
 inline constexpr Metric kProducerAcked{"weir_producer_acked_total", kCounter, "Records acknowledged by the broker, by client_id"};
-inline constexpr Metric kProducerRefused{"weir_producer_refused_total", kCounter, "Records send() did not take, by client_id and reason (full, or why rejected)"};
-inline constexpr Metric kProducerRejected{"weir_producer_rejected_total", kCounter, "Accepted records the broker will never take, by client_id and reason"};
+inline constexpr Metric kProducerRefused{"weir_producer_refused_total", kCounter, "Records send() did not take, by client_id and reason (full, rejected)"};
+inline constexpr Metric kProducerRejected{"weir_producer_rejected_total", kCounter, "Accepted records the broker will never take, by client_id"};
 inline constexpr Metric kProducerWaiting{"weir_producer_waiting_records", kGauge, "Records accepted and not yet handed to the Kafka client, by client_id and lane"};
 inline constexpr Metric kProducerInFlight{"weir_producer_in_flight_records", kGauge, "Records handed to the Kafka client and not acknowledged, by client_id"};
 inline constexpr Metric kProducerUnreported{"weir_producer_unreported_records", kGauge, "Records acknowledged whose callback has not ended, by client_id"};
 inline constexpr Metric kProducerBufferBytes{"weir_producer_buffer_bytes", kGauge, "Bytes charged to buffer.memory, by client_id"};
 inline constexpr Metric kProducerBufferPeakBytes{"weir_producer_buffer_peak_bytes", kGauge, "Most bytes ever charged to buffer.memory, by client_id"};
-inline constexpr Metric kProducerBlockedSeconds{"weir_producer_blocked_seconds_total", kCounter, "Seconds callers waited in send(), by client_id"};
+inline constexpr Metric kProducerBlockedSeconds{"weir_producer_blocked_seconds", kGauge, "Seconds callers waited in send(), by client_id"};
 inline constexpr Metric kProducerBrokerThrottleSeconds{"weir_producer_broker_throttle_seconds", kGauge, "Last delay the broker's quota asked for, by client_id"};
 inline constexpr Metric kProducerWindowRecords{"weir_producer_window_records", kGauge, "End-to-end window: records that may be admitted and not yet consumed, by client_id"};
 inline constexpr Metric kProducerUnconsumedRecords{"weir_producer_unconsumed_records", kGauge, "Records admitted and not yet consumed, by client_id"};
 inline constexpr Metric kProducerState{"weir_producer_state", kGauge, "1 for the state the producer is in, by client_id and state (open, blocked, draining, closed)"};
-inline constexpr Metric kProducerAckSeconds{"weir_producer_ack_seconds", kHistogram, "Time from send() to acknowledgement, by client_id"};
 inline constexpr Metric kLimit{"weir_limit", kGauge, "The limit in force, by client_id and reason; absent when nothing limits"};
-inline constexpr Metric kLimitedSeconds{"weir_limited_seconds_total", kCounter, "Seconds during which a limit held records back, by client_id and reason"};
+inline constexpr Metric kLimitedSeconds{"weir_limited_seconds", kGauge, "Seconds during which a limit held records back, by client_id and reason"};
 
 // ---- Agent
 inline constexpr Metric kAgentRead{"weir_agent_read_total", kCounter, "Entries read from the inputs"};
@@ -99,10 +95,6 @@ inline constexpr Metric kGuardDecisions{"weir_guard_decisions_total", kCounter, 
 inline constexpr Metric kGuardDirectives{"weir_guard_directives", kGauge, "Directives in force"};
 inline constexpr Metric kGuardMeasureAgeSeconds{"weir_guard_measure_age_seconds", kGauge, "Age of the last complete measurement"};
 inline constexpr Metric kGuardMeasureFailures{"weir_guard_measure_failures_total", kCounter, "Measurements that failed, by reason"};
-
-// ---- Process
-inline constexpr Metric kBuild{"weir_build", kGauge, "Always 1, by version"};
-inline constexpr Metric kUptimeSeconds{"weir_uptime_seconds", kGauge, "Seconds since the process was ready"};
 // clang-format on
 
 /// All of the above, sorted by name.
