@@ -14,7 +14,6 @@
 namespace weir::broker {
 
 using protocol::ErrorCode;
-using std::chrono::milliseconds;
 
 namespace {
 
@@ -107,7 +106,7 @@ void GroupCoordinator::loaded(Now now) {
   }
   for (const std::string& topic : gone) topic_deleted(topic);
 
-  next_expiry_check_ = now.mono + milliseconds(config_.offsets_retention_check_interval_ms);
+  schedule_expiry(now);
   for (auto it = groups_.begin(); it != groups_.end();) {
     Group& group = (it++)->second;
     for (const auto& [id, m] : group.members()) {

@@ -121,6 +121,7 @@ class GroupCoordinator {
   void wake_group_at(MonoTime when, const Group& group);
 
   // offsets.cc
+  void schedule_expiry(Now now);
   void expire_offsets(Now now);
 
   Group* find(std::string_view group_id);

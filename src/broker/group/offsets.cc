@@ -171,11 +171,17 @@ void GroupCoordinator::topic_deleted(std::string_view topic) {
   for (const std::string& id : touched) forget_if_unused(id);
 }
 
+void GroupCoordinator::schedule_expiry(Now now) {
+  constexpr std::int64_t kDay = 24 * 3600 * 1000;
+  next_expiry_check_ = now.mono + milliseconds(std::min(config_.offsets_retention_check_interval_ms, kDay));
+}
+
 // Kafka's rules (KIP-211): an empty group keeps its offsets for the retention time after its last member left; one that
 // never had members, after each commit; a Stable one loses only offsets of topics it no longer reads.
 void GroupCoordinator::expire_offsets(Now now) {
-  next_expiry_check_ = now.mono + milliseconds(config_.offsets_retention_check_interval_ms);
-  const Duration retention = std::chrono::minutes(config_.offsets_retention_minutes);
+  schedule_expiry(now);
+  // Compared in minutes: the longest setting does not fit into nanoseconds.
+  const std::chrono::minutes retention(config_.offsets_retention_minutes);
   std::vector<std::string> ids;
   for (const auto& [id, group] : groups_) ids.push_back(id);
 
@@ -193,7 +199,8 @@ void GroupCoordinator::expire_offsets(Now now) {
       if (subscribed && subscribed->contains(tp.topic)) continue;
       WallTime since = offset.committed;
       if (had_members && !subscribed && group.state_since) since = *group.state_since;
-      const bool over = offset.expires ? now.wall >= *offset.expires : now.wall - since >= retention;
+      const bool over = offset.expires ? now.wall >= *offset.expires
+                                       : std::chrono::floor<std::chrono::minutes>(now.wall - since) >= retention;
       if (over) records.push_back(offset_tombstone(id, tp));
     }
     const bool nothing_left =
