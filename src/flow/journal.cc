@@ -14,7 +14,9 @@ void Journal::add(Decision decision) {
 
 std::string to_string(const Decision& decision) {
   std::string text = fmt::format("{}: {} ", decision.law, to_string(decision.scope));
-  text += decision.limit ? fmt::format("limited to {:.0f}", *decision.limit) : "released";
+  text += !decision.limit       ? "released"
+          : *decision.limit > 0 ? fmt::format("limited to {:.0f}", *decision.limit)
+                                : "paused";
   if (decision.signal.kind != SignalKind::kNone) {
     text += fmt::format(" ({} {:.6g} {})", to_string(decision.signal.kind), decision.signal.value,
                         unit_of(decision.signal.kind));

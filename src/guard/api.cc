@@ -113,7 +113,6 @@ http::Response Guard::State::order(OrderKind kind, const http::Request& request)
     } else {
       const Directive directive = to_directive(kind, *order, now.mono);
       book_.put(kOperator, directive);
-      decision.signal = directive.signal;
       decision.limit = directive.signal.value;
       decision.why = directive.reason;
       decision.until = directive.expires;

@@ -126,7 +126,9 @@ PartitionLag LagMonitor::measure(const std::string& name, const ClusterSample::G
   lag.lost = std::max<std::int64_t>(*lag.start - *lag.committed, 0);
   lag.records = std::clamp<std::int64_t>(*lag.end - *lag.committed, 0, stored);
   if (const auto history = history_.find(partition); history != history_.end()) {
-    if (const auto time = history->second.of(now.mono, *lag.committed)) {
+    // One look at the end of a log says nothing yet about how long ago it was elsewhere.
+    const auto time = history->second.of(now.mono, *lag.committed);
+    if (time && (time->exact || history->second.samples() > 1)) {
       lag.time = time->time;
       lag.time_exact = time->exact;
     }

@@ -164,6 +164,15 @@ TEST_F(Lag, InTimeIsHowLongAgoTheCommitWasTheEnd) {
   EXPECT_TRUE(lag.time_exact);
 }
 
+TEST_F(Lag, InTimeIsNotKnownAtFirstSightThenAtLeastAsLongAsWatched) {
+  source.log("t", 0, 0, 100);
+  source.commit("g", "t", 0, 50);
+  EXPECT_EQ(only_partition().time, std::nullopt);
+  const PartitionLag lag = only_partition(seconds(7));
+  EXPECT_EQ(lag.time, seconds(7));
+  EXPECT_FALSE(lag.time_exact);
+}
+
 TEST_F(Lag, RatesAreThoseBetweenTwoPolls) {
   source.log("t", 0, 0, 100);
   source.commit("g", "t", 0, 50);

@@ -61,7 +61,10 @@ void Steering::update(Now now, const LagSnapshot& snapshot) {
 
 void Steering::steer(Now now, const std::string& group, const std::string& topic, Loop& loop,
                      std::optional<Duration> lag, std::optional<std::int64_t> records) {
-  const auto limit = loop.law.update(lag, loop.drain.mean(), records);
+  // Records over drain rate foretells the lag, which steadies a law that holds. It must not start one: a consumer that
+  // has just restarted drains nothing for a moment and would be foretold any lag at all.
+  const bool holds = loop.law.limit() || (lag && *lag >= settings_.law.target / 2);
+  const auto limit = loop.law.update(lag, loop.drain.mean(), holds ? records : std::nullopt);
   const Signal signal{SignalKind::kLagTime, lag ? to_seconds(*lag) : 0};
   const std::string author = "lag law of " + group;
   const Scope scope{.topic = topic};

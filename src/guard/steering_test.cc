@@ -170,6 +170,13 @@ TEST_F(Steered, ALittleLagLimitsNothing) {
   EXPECT_EQ(journal.total(), 0u);
 }
 
+TEST_F(Steered, AConsumerThatPausesForAMomentLimitsNobody) {
+  for (int i = 1; i <= 5; ++i) poll(1000, 1000 + i * 300, std::chrono::milliseconds(i * 400));
+  EXPECT_FALSE(limit());
+  poll(1000, 3000, seconds(3));  // Not a moment any more: it drains nothing, the floor holds.
+  EXPECT_EQ(limit(), settings.law.floor);
+}
+
 TEST_F(Steered, ALagThatCannotBeMeasuredChangesNothingThenReleases) {
   for (int i = 1; i <= 5; ++i) poll(i * 1000, i * 1000 + 5000, seconds(5));
   const auto before = limit();
