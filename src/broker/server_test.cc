@@ -215,6 +215,17 @@ TEST_F(ServerTest, StrangersAreClosedWithoutAllocating) {
   EXPECT_FALSE(receive<protocol::ApiVersionsRequest>(socket, 1, 0).api_keys.empty());
 }
 
+TEST_F(ServerTest, CountsAnswersAndRecords) {
+  serve();
+  auto socket = connect();
+  create(socket, "t");
+  send(socket, 2, CoreHarness::produce("t", batch(1000)), 9);
+  receive<protocol::ProduceRequest>(socket, 2, 9);
+  const std::string text = registry.text();
+  EXPECT_NE(text.find("weir_broker_requests_total{api=\"Produce\"} 1"), std::string::npos) << text;
+  EXPECT_NE(text.find("weir_broker_produced_records_total 1"), std::string::npos);
+}
+
 TEST_F(ServerTest, AnApiVersionsRequestFromTheFutureIsAnswered) {
   serve();
   auto socket = connect();
