@@ -47,8 +47,10 @@ void ServerMetrics::throttled(const std::string& client_id, std::int16_t api_key
   const bool produce = api_key == static_cast<std::int16_t>(protocol::ApiKey::kProduce);
   const Labels labels{{"client_id", client_id}, {"quota", produce ? "produce" : "fetch"}};
   registry_.counter(metrics::kBrokerThrottled, labels).add();
-  registry_.counter(metrics::kBrokerThrottleSeconds, labels)
-      .add(static_cast<std::uint64_t>(to_seconds(how_long) + 0.5));
+  std::lock_guard lock(mutex_);
+  Duration& total = throttled_[{client_id, produce}];
+  total += how_long;
+  registry_.counter(metrics::kBrokerThrottleSeconds, labels).raise_to(static_cast<std::uint64_t>(to_seconds(total)));
 }
 
 void ServerMetrics::log_error(const char* reason) {

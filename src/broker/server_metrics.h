@@ -2,7 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "weir/metrics.h"
 
@@ -34,6 +38,8 @@ class ServerMetrics {
   std::unordered_map<std::int16_t, Api> apis_;  // never changed after construction
   Gauge& connections_;
   LatencyMetric& flush_;
+  std::mutex mutex_;
+  std::map<std::pair<std::string, bool>, Duration> throttled_;  // guarded by mutex_: small delays add up to seconds
   Registry::Hook hook_;
 };
 
