@@ -21,8 +21,7 @@ Guard::State::State(GuardSettings settings, Registry& metrics, std::unique_ptr<C
     const auto lag = published()->lag;
     metrics_.counter(metrics::kLagClamped).raise_to(lag->clamped);
     metrics_.gauge(metrics::kGuardDirectives).set(static_cast<double>(directives(now, {}).size()));
-    metrics_.gauge(metrics::kGuardMeasureAgeSeconds)
-        .set(to_seconds(now - (lag->number > 0 ? lag->taken : started_.mono)));
+    metrics_.gauge(metrics::kGuardMeasureAgeSeconds).set(to_seconds(now - lag->last_complete.value_or(started_.mono)));
   });
 }
 

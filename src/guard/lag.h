@@ -74,7 +74,8 @@ struct LagSnapshot {
   std::uint64_t number = 0;  ///< Counts polls from 1.
   MonoTime taken{};
   WallTime taken_wall{};
-  Duration took{};  ///< How long the poll lasted.
+  Duration took{};                        ///< How long the poll lasted.
+  std::optional<MonoTime> last_complete;  ///< When everything could last be asked.
   std::map<std::string, GroupLag> groups;
   bool complete = false;            ///< False: not every broker could list its groups, so some may be missing.
   std::uint64_t clamped = 0;        ///< Commits seen beyond the end so far.

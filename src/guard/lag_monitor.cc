@@ -55,6 +55,7 @@ std::shared_ptr<const LagSnapshot> LagMonitor::publish(LagSnapshot snapshot, Mon
   snapshot.taken = now.mono;
   snapshot.taken_wall = now.wall;
   snapshot.took = now.mono - began;
+  snapshot.last_complete = snapshot.errors.empty() ? std::optional(now.mono) : last_->last_complete;
   last_ = std::make_shared<const LagSnapshot>(std::move(snapshot));
   return last_;
 }

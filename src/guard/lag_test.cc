@@ -223,6 +223,7 @@ TEST_F(Lag, AClusterThatIsGoneMakesEverythingStaleAndForgetsNothing) {
   EXPECT_FALSE(snapshot->complete);
   EXPECT_TRUE(snapshot->groups.at("g").stale);
   EXPECT_THAT(snapshot->errors.at(0), HasSubstr("refused"));
+  EXPECT_EQ(snapshot->taken - *snapshot->last_complete, seconds(1));
   source.down = false;
   EXPECT_FALSE(group().stale);
 }
