@@ -11,7 +11,14 @@ set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
 
-add_compile_options(-Wall -Wextra -Werror -Wno-missing-field-initializers -Wnon-virtual-dtor -Woverloaded-virtual
+# Warnings are errors where the tests run. At -O2 g++ 12 invents some (std::variant, std::string), and a user's compiler may
+# know others: neither may stop a release build.
+if(WEIR_SANITIZE)
+  set(warnings -Werror)
+else()
+  set(warnings -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
+endif()
+add_compile_options(-Wall -Wextra ${warnings} -Wno-missing-field-initializers -Wnon-virtual-dtor -Woverloaded-virtual
                     -fno-omit-frame-pointer "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
 
 if(WEIR_SANITIZE)
