@@ -48,13 +48,15 @@ struct ConsumerSettings {
   Bytes buffer_memory =
       defaults::kBufferMemory;  ///< bounds prefetch plus what is handed out; the client's limits derive from it
 
-  Bytes fetch_min_bytes = 1;                                 ///< `fetch.min.bytes`
-  Duration fetch_max_wait = std::chrono::milliseconds(500);  ///< `fetch.max.wait.ms`
-  Bytes max_partition_fetch_bytes = 0;                       ///< `max.partition.fetch.bytes`; 0: derived
-  Duration session_timeout = std::chrono::seconds(10);       ///< `session.timeout.ms`
-  Duration heartbeat_interval = std::chrono::seconds(3);     ///< `heartbeat.interval.ms`
-  Duration max_poll_interval = std::chrono::minutes(5);      ///< `max.poll.interval.ms`
-  OffsetReset auto_offset_reset = OffsetReset::kEarliest;    ///< `auto.offset.reset`
+  Bytes fetch_min_bytes = 1;  ///< `fetch.min.bytes`
+  /// `fetch.max.wait.ms`. Below Kafka's 500: while a fetch waits for idle partitions, a busy one whose prefetch is
+  /// empty waits too.
+  Duration fetch_max_wait = std::chrono::milliseconds(100);
+  Bytes max_partition_fetch_bytes = 0;                     ///< `max.partition.fetch.bytes`; 0: derived
+  Duration session_timeout = std::chrono::seconds(10);     ///< `session.timeout.ms`
+  Duration heartbeat_interval = std::chrono::seconds(3);   ///< `heartbeat.interval.ms`
+  Duration max_poll_interval = std::chrono::minutes(5);    ///< `max.poll.interval.ms`
+  OffsetReset auto_offset_reset = OffsetReset::kEarliest;  ///< `auto.offset.reset`
   GapPolicy gap = GapPolicy::kEarliest;
   bool read_committed = true;  ///< `isolation.level`
   Duration revoke_drain =

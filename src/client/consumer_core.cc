@@ -13,6 +13,7 @@ namespace {
 constexpr Duration kLookUp = std::chrono::seconds(3);        // per attempt; the group goes on meanwhile
 constexpr Duration kRetry = std::chrono::milliseconds(500);  // between attempts
 constexpr Duration kCommitAnswer = std::chrono::seconds(5);  // then the commit counts as failed
+constexpr std::size_t kReadAhead = 1024;                     // records of one partition taken from the client at once
 constexpr Duration kTick = std::chrono::milliseconds(5);
 
 thread_local const ConsumerCore* running_hook = nullptr;
@@ -64,7 +65,9 @@ struct ConsumerCore::Assigned {
   bool held_by_call = false;
   bool stopping = false;
   std::deque<ConsumedRecord> returned;  // handed out once, taken back unhandled
-  std::optional<Offset> asked;          // the highest commit asked for
+  std::deque<ConsumedRecord> ready;     // read from the client, not handed out yet
+  Bytes ready_bytes = 0;
+  std::optional<Offset> asked;  // the highest commit asked for
   std::optional<Offset> committed;
   std::optional<Offset> log_end;
   Offset start_;
@@ -140,6 +143,7 @@ Result<std::vector<ConsumedRecord>> ConsumerCore::poll(Duration wait) {
 std::size_t ConsumerCore::take(const TopicPartition& partition, std::size_t room, std::vector<ConsumedRecord>& out) {
   const std::size_t before = out.size();
   std::uint64_t number = 0;
+  std::size_t want = 0;
   {
     std::lock_guard lock(mutex_);
     auto at = assigned_.find(partition);
@@ -151,14 +155,20 @@ std::size_t ConsumerCore::take(const TopicPartition& partition, std::size_t room
       assigned.returned.pop_front();
       --room;
     }
-    // Half of the memory is the prefetch's. Something may always be handed out, whatever its size.
+    // Half of the memory is for the prefetch and what is read ahead. Something may always be handed out, whatever its
+    // size.
     if (stats_.handed_out_bytes >= settings_.buffer_memory / 2) room = 0;
     room = std::min(room, settings_.high_watermark - std::min(settings_.high_watermark, assigned.prefix.unfinished()));
+    // Read ahead of what is handed out: one busy partition among idle ones is fetched only every fetch.max.wait.ms once
+    // its prefetch was full, so that alone would not keep a fast application going.
+    want = room - std::min(room, assigned.ready.size());
+    const Bytes ahead = settings_.buffer_memory / 4;
+    if (ready_bytes_ < ahead && assigned.ready_bytes < ahead / 2) want = std::max(want, kReadAhead);
   }
   if (room == 0) return out.size() - before;
 
   std::vector<ConsumedRecord> read;
-  transport_->read(partition, room, read);
+  if (want > 0) transport_->read(partition, want, read);
   const auto end = read.empty() ? transport_->end_reached(partition) : std::nullopt;
 
   std::lock_guard lock(mutex_);
@@ -166,15 +176,25 @@ std::size_t ConsumerCore::take(const TopicPartition& partition, std::size_t room
   if (at == assigned_.end() || at->second.number != number || at->second.stopping) return out.size() - before;
   Assigned& assigned = at->second;
   for (auto& record : read) {
+    const Bytes size = size_of(record);
+    assigned.ready_bytes += size;
+    ready_bytes_ += size;
+    assigned.ready.push_back(std::move(record));
+  }
+  for (; room > 0 && !assigned.ready.empty(); assigned.ready.pop_front()) {
+    ConsumedRecord& record = assigned.ready.front();
+    const Bytes size = size_of(record);
+    assigned.ready_bytes -= size;
+    ready_bytes_ -= size;
     if (record.offset < assigned.prefix.position()) continue;  // fetched before a seek
     record.assignment = number;
-    const Bytes size = size_of(record);
     assigned.prefix.handed_out(record.offset, size);
     stats_.handed_out_bytes += size;
     ++stats_.fetched;
     out.push_back(std::move(record));
+    --room;
   }
-  if (end && *end > assigned.prefix.position()) {
+  if (end && assigned.ready.empty() && *end > assigned.prefix.position()) {
     assigned.prefix.skip_to(*end);
     work_.ring();
   }
@@ -510,6 +530,13 @@ void ConsumerCore::out_of_range(const TopicPartition& partition) {
   data_.ring();
 }
 
+// With the lock.
+void ConsumerCore::forget(std::map<TopicPartition, Assigned>::iterator at) {
+  stats_.handed_out_bytes -= at->second.prefix.bytes();
+  ready_bytes_ -= at->second.ready_bytes;
+  assigned_.erase(at);
+}
+
 void ConsumerCore::lose(const std::vector<TopicPartition>& partitions) {
   if (hooks_.on_revoke) hooked([&] { hooks_.on_revoke(partitions, true); });
   {
@@ -519,8 +546,7 @@ void ConsumerCore::lose(const std::vector<TopicPartition>& partitions) {
     for (const auto& partition : partitions) {
       auto at = assigned_.find(partition);
       if (at != assigned_.end()) {
-        stats_.handed_out_bytes -= at->second.prefix.bytes();
-        assigned_.erase(at);
+        forget(at);
       }
       to_commit_.erase(partition);
     }
@@ -568,8 +594,7 @@ void ConsumerCore::go_on_revoking(Now now) {
     for (const auto& partition : revocation.partitions) {
       auto at = assigned_.find(partition);
       if (at != assigned_.end()) {
-        stats_.handed_out_bytes -= at->second.prefix.bytes();
-        assigned_.erase(at);
+        forget(at);
       }
       to_commit_.erase(partition);
     }

@@ -99,6 +99,7 @@ class ConsumerCore {
   std::optional<Offset> start_of(const AssignedPartition& partition);
   std::optional<Offset> over_gap(const TopicPartition& partition, Offset from, const AssignedPartition& known);
   void out_of_range(const TopicPartition& partition);
+  void forget(std::map<TopicPartition, Assigned>::iterator at);
   void lose(const std::vector<TopicPartition>& partitions);
   void go_on_revoking(Now now);
   void look_at_ends();
@@ -141,6 +142,7 @@ class ConsumerCore {
   std::condition_variable changed_;
   std::map<TopicPartition, Assigned> assigned_;
   std::uint64_t assignments_ = 0;
+  Bytes ready_bytes_ = 0;  // of all partitions
   std::map<TopicPartition, Offset> to_commit_;
   std::map<TopicPartition, Offset> committing_;
   MonoTime commit_sent_{};

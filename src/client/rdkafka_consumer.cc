@@ -17,13 +17,16 @@ namespace {
 constexpr Bytes kFetchBytes = 64 * kKiB;  // of one partition: well-compressed records grow twentyfold once unpacked
 constexpr Bytes kLargestBatch = kMiB;  // brokers take batches up to about this by default; a fetch must not be smaller
 constexpr std::size_t kPartitionsPlannedFor = 32;
+constexpr Duration kNudge = std::chrono::milliseconds(2);  // between two
 
-/// Half of the memory is for the prefetch, shared by the partitions.
-Bytes prefetch_bytes(const ConsumerSettings& s) {
-  return std::clamp<Bytes>(s.buffer_memory / 2 / kPartitionsPlannedFor, 64 * kKiB, kMiB);
-}
 Bytes partition_fetch_bytes(const ConsumerSettings& s) {
   return s.max_partition_fetch_bytes > 0 ? s.max_partition_fetch_bytes : kFetchBytes;
+}
+/// A quarter of the memory is for the prefetch, shared by the partitions. Room for two fetches at least: a prefetch
+/// that one fetch fills is refilled only when the wait for idle partitions (fetch.max.wait.ms) is over.
+Bytes prefetch_bytes(const ConsumerSettings& s) {
+  const Bytes share = std::clamp<Bytes>(s.buffer_memory / 4 / kPartitionsPlannedFor, 64 * kKiB, kMiB);
+  return std::max(share, 2 * partition_fetch_bytes(s));
 }
 
 RdSettings settings_for_library(const ConsumerSettings& s) {
@@ -123,6 +126,8 @@ class RdConsumer final : public ConsumerTransport {
     auto client = make_client(RD_KAFKA_CONSUMER, std::move(*conf));
     if (!client) return tl::unexpected(client.error());
     client_ = *client;
+    username_ = value_in_force(client_, "sasl.username");
+    password_ = value_in_force(client_, "sasl.password");
     rd_kafka_poll_set_consumer(client_);
     main_.reset(rd_kafka_queue_new(client_));
     RdQueue group(rd_kafka_queue_get_consumer(client_));
@@ -256,6 +261,8 @@ class RdConsumer final : public ConsumerTransport {
       }
       rd_kafka_message_destroy(message);
     }
+    if (count > 0) part->read_since_nudge = true;
+    nudge(*part, count <= 0);
   }
 
   std::optional<Offset> end_reached(const TopicPartition& partition) override {
@@ -340,12 +347,26 @@ class RdConsumer final : public ConsumerTransport {
   struct Partition {
     std::mutex mutex;
     RdQueue queue;
+    bool read_since_nudge = false;
     std::optional<Offset> end;  // where the log ended when everything prefetched had been read
   };
 
   void enable_wake(rd_kafka_queue_t* queue) {
     rd_kafka_queue_cb_event_enable(
         queue, [](rd_kafka_t*, void* self) { static_cast<RdConsumer*>(self)->wake_(); }, this);
+  }
+  // A broker thread that found every prefetch full sleeps up to a second, however soon they are read: about one
+  // prefetch a second then. Setting the credentials to what they are is the one call that wakes it and changes nothing.
+  // Done now and then while reading and, at the latest, when everything has been read. Any thread.
+  void nudge(Partition& part, bool nothing_left) {
+    if (!part.read_since_nudge) return;
+    const MonoTime now = system_clock().now().mono;
+    if (!nothing_left && now - nudged_at_.load() < kNudge) return;
+    nudged_at_ = now;
+    part.read_since_nudge = false;
+    if (rd_kafka_error_t* error = rd_kafka_sasl_set_credentials(client_, username_.c_str(), password_.c_str())) {
+      rd_kafka_error_destroy(error);
+    }
   }
   static void drop_queues(const std::map<TopicPartition, std::shared_ptr<Partition>>& partitions) {
     for (const auto& [name, part] : partitions) {
@@ -438,6 +459,9 @@ class RdConsumer final : public ConsumerTransport {
   RdLog log_;
   rd_kafka_t* client_ = nullptr;
   RdQueue main_;
+  std::string username_;
+  std::string password_;
+  std::atomic<MonoTime> nudged_at_{MonoTime{}};
   bool leaving_ = false;
 
   mutable std::shared_mutex partitions_mutex_;
