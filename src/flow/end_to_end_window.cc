@@ -1,13 +1,14 @@
 #include "flow/end_to_end_window.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 
 namespace weir::flow {
 
 namespace {
-constexpr double kDelaySmoothing = 0.1;
+constexpr Duration kSpell = std::chrono::seconds(5);
 constexpr double kGapSmoothing = 0.2;
 constexpr int kReportsPerPeriod = 5;
 
@@ -23,13 +24,14 @@ EndToEndWindow::EndToEndWindow(Settings settings, MonoTime now)
       drain_({.period = settings.target / 10}),
       limit_(settings.floor),
       last_report_(now),
-      waiting_since_(now) {
+      waiting_since_(now),
+      spell_began_(now) {
   WEIR_ASSERT(settings.target > Duration::zero() && settings.floor > 0);
 }
 
 void EndToEndWindow::acked(const TopicPartition& partition, Offset offset, Duration delay) {
   --in_flight_;
-  smooth(ack_delay_, std::max(delay, Duration(1)), kDelaySmoothing);
+  ack_delay_ = std::min(ack_delay_, std::max(delay, Duration(1)));
   Progress& progress = partitions_[partition];
   // Nobody has told how far the consumer is: what was there before us is not ours to count.
   if (progress.consumed.value < 0) progress.consumed = offset;
@@ -63,6 +65,11 @@ void EndToEndWindow::admitted(MonoTime now) {
 
 void EndToEndWindow::reported(MonoTime now) {
   last_report_ = now;
+  if (now - spell_began_ >= kSpell) {
+    // Two spells are kept, so that the shortest delay is never forgotten at once and never believed for ever.
+    earlier_ack_delay_ = std::exchange(ack_delay_, Duration::max());
+    spell_began_ = now;
+  }
   if (consumed_ > reported_consumed_) {
     // Weighted by its length: a report that comes in pieces, one partition at a time, is one gap and not thirty.
     const Duration gap = now - waiting_since_;

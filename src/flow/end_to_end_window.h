@@ -5,6 +5,7 @@
 //     +-- W = max(floor, D x max(target, 2 x loop delay)) <--+
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,9 +17,10 @@
 namespace weir::flow {
 
 /// W starts at the floor. D, the drain rate, is the peak of the consumer's busy periods (see DrainRate). The loop delay
-/// is the ack delay plus the time between reports that showed progress: what the loop would take without any queue, so
-/// a long queue does not argue for a longer one. Until the consumer was seen busy, what it consumed is a lower bound of
-/// D, which opens the window by a multiple each round.
+/// is the shortest ack delay of the last seconds plus the time between reports that showed progress: what the loop
+/// would take without any queue, so a long queue does not argue for a longer one (as BBR takes the shortest round
+/// trip). Until the consumer was seen busy, what it consumed is a lower bound of D, which opens the window by a
+/// multiple each round.
 ///
 /// Unconsumed = in flight + the distance from the consumed to the acknowledged offset of each partition, so a backlog
 /// of an earlier run counts. Where progress is unknown it counts from the first acknowledgement seen. Owned by one
@@ -62,7 +64,10 @@ class EndToEndWindow {
   std::int64_t unconsumed() const { return in_flight_ + backlog_; }
   /// D, records a second; 0 before it was measured.
   double drain_rate() const { return drain_.peak().value_or(0); }
-  Duration loop_delay() const { return ack_delay_ + report_gap_; }
+  Duration loop_delay() const {
+    const Duration shortest = std::min(ack_delay_, earlier_ack_delay_);
+    return (shortest == Duration::max() ? Duration::zero() : shortest) + report_gap_;
+  }
   Duration target() const { return settings_.target; }
 
  private:
@@ -84,8 +89,10 @@ class EndToEndWindow {
   std::int64_t reported_consumed_ = 0;
   MonoTime last_report_;
   MonoTime waiting_since_;  // progress is awaited: since the last of it, or since there was something to wait for
-  Duration ack_delay_{};    // smoothed
-  Duration report_gap_{};   // smoothed, between reports that showed progress
+  Duration ack_delay_ = Duration::max();          // shortest since spell_began_
+  Duration earlier_ack_delay_ = Duration::max();  // shortest of the spell before
+  MonoTime spell_began_;
+  Duration report_gap_{};  // smoothed, between reports that showed progress
 };
 
 }  // namespace weir::flow
