@@ -201,8 +201,8 @@ class Core {
   Effects effects_;
 };
 
-// ---- What the other parts offer the core (each in its own header)
-// -----------------------------------------------------
+// ---- What the other parts offer the core, in short: their own headers say it in full
+// (group/coordinator.h, quota.h)
 //
 // group/coordinator.h
 //   class GroupCoordinator {
@@ -214,8 +214,8 @@ class Core {
 //     /// Session timeouts, rebalance deadlines, offset expiry. Called by Core::tick.
 //     void tick(Now now);
 //     std::optional<MonoTime> next_deadline() const;
-//     /// The connection is gone (its open requests are already forgotten).
-//     void disconnected(Now now, ConnectionId connection);
+//     /// For metrics and tests: by id.
+//     const std::map<std::string, Group, std::less<>>& groups() const;
 //     /// A topic was deleted: its committed offsets go too (commit tombstones).
 //     void topic_deleted(std::string_view topic);
 //   };
