@@ -112,7 +112,7 @@ Result<ClusterDescription> Admin::State::refresh(Which which, const std::vector<
       continue;
     }
     if (topic.error_code != ErrorCode::kNone && topic.error_code != ErrorCode::kLeaderNotAvailable) {
-      return tl::unexpected(refused((*link)->address(), protocol::ApiKey::kMetadata, topic.error_code, *topic.name));
+      return tl::unexpected(refused((*link)->address(), protocol::ApiKey::kMetadata, topic.error_code, topic.name));
     }
     TopicDescription description{*topic.name, topic.is_internal, {}};
     for (const auto& partition : topic.partitions) {

@@ -75,7 +75,7 @@ void Guard::State::add_routes() {
   using http::Request;
   server_.route("GET", "/", [](const Request&) {
     return http::Response{.content_type = "text/html; charset=utf-8",
-                          .body = kPage,
+                          .body = page(),
                           .headers = {{"Content-Security-Policy",
                                        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
                                        "connect-src 'self'; img-src data:; frame-ancestors 'none'"}}};

@@ -73,6 +73,6 @@ class Guard::State {
 };
 
 /// The page at `/`, from web/index.html.
-extern const char* const kPage;
+const char* page();
 
 }  // namespace weir::guard

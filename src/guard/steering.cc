@@ -74,7 +74,7 @@ void Steering::steer(Now now, const std::string& group, const std::string& topic
           : fmt::format("lag of {} on {} cannot be measured", group, topic);
   if (limit) {
     book_.put(author, {.scope = scope,
-                       .records_per_second = *limit,
+                       .records_per_second = limit,
                        .reason = why,
                        .signal = signal,
                        .expires = now.mono + settings_.directive_ttl});
