@@ -233,21 +233,41 @@ SinkCore::Batch SinkCore::next_batch(Now now) {
   std::size_t room = settings_.max_transaction;
   if (rate_) room = std::min(room, static_cast<std::size_t>(std::max(1.0, rate_->rate() * kRateSlice)));
   for (const bool urgent : {true, false}) {
-    // Round the partitions, from the one after that which was served last.
-    auto start = queues_.upper_bound(last_served_);
-    for (std::size_t i = 0; i < queues_.size() && batch.rows.size() < room; ++i, ++start) {
-      if (start == queues_.end()) start = queues_.begin();
-      if (start->second.urgent == urgent) add_front(start, room, now, batch);
+    if (batch.rows.size() >= room) break;
+    const WallTime newest = newest_that_fits(urgent, room - batch.rows.size(), now);
+    for (auto queue = queues_.begin(); queue != queues_.end() && batch.rows.size() < room; ++queue) {
+      if (queue->second.urgent == urgent) add_front(queue, room, newest, now, batch);
     }
   }
-  if (!batch.taken.empty()) last_served_ = batch.taken.back().first->first;
   return batch;
 }
 
-void SinkCore::add_front(Queues::iterator queue, std::size_t room, Now now, Batch& batch) {
+// The oldest records go first, whatever their partition: a share for each partition would let the busiest ones grow
+// old, and the group's lag is that of its oldest.
+WallTime SinkCore::newest_that_fits(bool urgent, std::size_t room, Now now) const {
+  std::vector<WallTime> times;
+  for (const auto& [partition, queue] : queues_) {
+    if (queue.urgent != urgent || queue.pending.empty() || !is_free(queue.pending.front(), now)) continue;
+    WallTime newest = WallTime::min();
+    for (std::size_t i = 0; i < std::min(room, queue.pending.size()); ++i) {
+      newest = std::max(newest, queue.pending[i].record.timestamp);  // order inside the partition stays
+      times.push_back(newest);
+    }
+  }
+  if (times.size() <= room) return WallTime::max();
+  const auto last = times.begin() + static_cast<std::ptrdiff_t>(room) - 1;
+  std::nth_element(times.begin(), last, times.end());
+  return *last;
+}
+
+bool SinkCore::is_free(const Pending& pending, Now now) {
+  return pending.state == State::kDeadLettered || (pending.state == State::kReady && pending.retry_at <= now.mono);
+}
+
+void SinkCore::add_front(Queues::iterator queue, std::size_t room, WallTime newest, Now now, Batch& batch) {
   std::size_t taken = 0;
   for (Pending& pending : queue->second.pending) {
-    if (batch.rows.size() >= room) break;
+    if (batch.rows.size() >= room || pending.record.timestamp > newest) break;
     if (pending.state == State::kReady && pending.retry_at <= now.mono) {
       const bool has_place = pending.source != nullptr && pending.source_pos.has_value();
       batch.rows.push_back({.partition = &queue->first,

@@ -91,7 +91,9 @@ class SinkCore {
   void send_dead_letters(Now now);
   bool may_write(Now now);
   Batch next_batch(Now now);
-  void add_front(Queues::iterator queue, std::size_t room, Now now, Batch& batch);
+  void add_front(Queues::iterator queue, std::size_t room, WallTime newest, Now now, Batch& batch);
+  WallTime newest_that_fits(bool urgent, std::size_t room, Now now) const;
+  static bool is_free(const Pending& pending, Now now);
   void write(Now now, Batch batch);
   void stored(const Batch& batch, const Written& written, Duration took);
   void refused(Now now, Pending& pending, const Error& why);
@@ -111,7 +113,6 @@ class SinkCore {
 
   Queues queues_;
   std::size_t pending_ = 0;
-  TopicPartition last_served_;  // where the next transaction goes on
   std::optional<flow::TokenBucket> rate_;
   MonoTime store_retry_at_{};
   MonoTime dead_letters_retry_at_{};
