@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <initializer_list>
 #include <limits>
+
+#include "base/units.h"
 
 namespace weir::client {
 namespace {
@@ -24,42 +25,20 @@ std::string lower(std::string_view text) {
   return low;
 }
 
-struct Unit {
-  std::string_view name;
-  std::int64_t factor;
-};
-
-/// A whole number followed by one of `units`; the first unit is meant when there is none.
-Result<std::int64_t> parse_number(std::string_view text, std::initializer_list<Unit> units) {
-  text = trim(text);
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number < 0) return fail(ErrorKind::kInvalid, fmt::format("\"{}\" is not a number", text));
-  const std::string unit = lower(trim(text.substr(static_cast<std::size_t>(end - text.data()))));
-  for (const auto& known : units) {
-    if (unit != known.name && !(unit.empty() && &known == units.begin())) continue;
-    if (number > std::numeric_limits<std::int64_t>::max() / known.factor)
-      return fail(ErrorKind::kInvalid, fmt::format("{} is too large", text));
-    return number * known.factor;
-  }
-  return fail(ErrorKind::kInvalid, fmt::format("\"{}\" has an unknown unit", text));
-}
-
 Result<void> refuse(std::string reason) { return fail(ErrorKind::kInvalid, std::move(reason)); }
 
 // ---- Values --------------------------------------------------------------------------------------------------------
 
 template <typename T>
 Result<void> set_integer(T& to, std::string_view text, std::int64_t low, std::int64_t high) {
-  auto number = parse_number(text, {{"", 1}});
+  auto number = parse_integer(trim(text), low, high);
   if (!number) return tl::unexpected(number.error());
-  if (*number < low || *number > high) return refuse(fmt::format("{} is not between {} and {}", text, low, high));
   to = static_cast<T>(*number);
   return {};
 }
 
 Result<void> set_size(Bytes& to, std::string_view text, Bytes low) {
-  auto size = parse_size(text);
+  auto size = parse_size(trim(text));
   if (!size) return tl::unexpected(size.error());
   if (*size < low) return refuse(fmt::format("{} is below the smallest useful value, {} bytes", text, low));
   to = *size;
@@ -67,22 +46,16 @@ Result<void> set_size(Bytes& to, std::string_view text, Bytes low) {
 }
 
 Result<void> set_time(Duration& to, std::string_view text) {
-  auto time = parse_time(text);
+  // A bare number is in milliseconds, as everywhere in Kafka.
+  auto time = parse_duration(trim(text), std::chrono::milliseconds(1));
   if (!time) return tl::unexpected(time.error());
   to = *time;
   return {};
 }
 
-Result<bool> parse_bool(std::string_view text) {
-  const std::string low = lower(trim(text));
-  if (low == "true") return true;
-  if (low == "false") return false;
-  return fail(ErrorKind::kInvalid, fmt::format("\"{}\" is neither true nor false", text));
-}
-
 /// Refuses every value but `only`.
 Result<void> must_be(std::string_view text, bool only, std::string_view why) {
-  auto value = parse_bool(text);
+  auto value = parse_bool(lower(trim(text)));
   if (!value) return tl::unexpected(value.error());
   if (*value != only) return refuse(std::string(why));
   return {};
@@ -312,31 +285,6 @@ Result<Settings> translate(const KafkaSettings& given, Settings settings, Set se
 }
 
 }  // namespace
-
-Result<Bytes> parse_size(std::string_view text) {
-  auto number = parse_number(text, {{"", 1},
-                                    {"b", 1},
-                                    {"kib", 1 << 10},
-                                    {"mib", 1 << 20},
-                                    {"gib", 1 << 30},
-                                    {"kb", 1'000},
-                                    {"mb", 1'000'000},
-                                    {"gb", 1'000'000'000}});
-  if (!number) return fail(ErrorKind::kInvalid, number.error().message + ": write bytes, or 64KiB, 64MiB, 1GiB");
-  return static_cast<Bytes>(*number);
-}
-
-Result<Duration> parse_time(std::string_view text) {
-  auto number = parse_number(text, {{"ms", 1'000'000},
-                                    {"ns", 1},
-                                    {"us", 1'000},
-                                    {"s", 1'000'000'000},
-                                    {"m", 60'000'000'000},
-                                    {"min", 60'000'000'000},
-                                    {"h", 3'600'000'000'000}});
-  if (!number) return fail(ErrorKind::kInvalid, number.error().message + ": write milliseconds, or 500ms, 10s, 5m");
-  return Duration(*number);
-}
 
 Result<ProducerSettings> producer_settings(const KafkaSettings& settings, ProducerSettings base) {
   auto translated = translate(settings, std::move(base), set_producer);

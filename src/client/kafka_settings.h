@@ -23,9 +23,4 @@ using KafkaSettings = std::vector<std::pair<std::string, std::string>>;
 Result<ProducerSettings> producer_settings(const KafkaSettings& settings, ProducerSettings base = {});
 Result<ConsumerSettings> consumer_settings(const KafkaSettings& settings, ConsumerSettings base = {});
 
-/// "64MiB", "64 KiB", "1GB" (decimal) or plain bytes.
-Result<Bytes> parse_size(std::string_view text);
-/// "500ms", "10s", "5m", "1h", "50us" or plain milliseconds.
-Result<Duration> parse_time(std::string_view text);
-
 }  // namespace weir::client

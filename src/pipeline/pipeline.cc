@@ -115,6 +115,7 @@ Result<void> Pipeline::start_sink() {
   auto opened = sink::Sink::open(settings);
   if (!opened) return tl::unexpected(opened.error());
   sink_ = std::move(*opened);
+  sink_->expose(registry_);
   return {};
 }
 
@@ -161,9 +162,8 @@ Result<void> Pipeline::start_guard(const std::function<void(const std::string&)>
 }
 
 Pipeline::~Pipeline() {
-  if (agent_ && sink_ && !finished_) finish(Duration::zero());
+  if (agent_ && sink_ && guard_) finish(Duration::zero());
   if (guard_) guard_->stop();
-  if (progress_) progress_->stop();
 }
 
 void Pipeline::follow_directives() {
@@ -241,7 +241,6 @@ Status Pipeline::tick(MonoTime now) {
 std::optional<Error> Pipeline::failed() const { return sink_->stats().failed; }
 
 Report Pipeline::finish(Duration deadline) {
-  finished_ = true;
   const MonoTime end = system_clock().now().mono + deadline;
   Report report;
   agent_->stop_inputs();
@@ -274,7 +273,11 @@ Report Pipeline::finish(Duration deadline) {
   report.latency = stored.latency;
   report.error_latency = stored.error_latency;
 
+  // The clients go before the broker: nobody is left to find it gone.
   guard_->stop();
+  progress_.reset();
+  agent_.reset();
+  sink_.reset();
   if (broker_)
     if (auto done = broker_->stop(); !done) log::error("the broker did not stop cleanly: {}", done.error().message);
   return report;

@@ -61,6 +61,7 @@ class Pipeline {
   std::optional<Error> failed() const;
 
   /// Stops the inputs, drains to the store within `deadline`, ends every part, and says what became of every record.
+  /// The last call: nothing but the destructor comes after it.
   Report finish(Duration deadline);
 
  private:
@@ -86,7 +87,6 @@ class Pipeline {
   std::unique_ptr<client::ProgressFeed> progress_;
   std::unique_ptr<guard::Guard> guard_;
   std::string page_;
-  bool finished_ = false;
 
   std::mutex directives_mutex_;
   std::map<Scope, Directive> followed_;
