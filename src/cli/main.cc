@@ -30,7 +30,8 @@ int run(int argc, char** argv) {
 
   Exit exit;
   for (const auto add : kCommands) add(app, exit);
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
+  if (argc > 1 && argv[1][0] != '-' &&
+      app.get_subcommands([&](CLI::App* known) { return known->check_name(argv[1]); }).empty()) {
     exit.fail(std::string("no such command: ") + argv[1] + "; weir --help lists them", ExitCode::kUsage);
     return static_cast<int>(exit.code);
   }
