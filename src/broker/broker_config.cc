@@ -172,7 +172,8 @@ Result<void> BrokerConfig::finish() {
   }
   for (auto [name, member] :
        {std::pair{"default.replication.factor", &BrokerConfig::default_replication_factor},
-        std::pair{"offsets.topic.replication.factor", &BrokerConfig::offsets_topic_replication_factor}}) {
+        std::pair{"offsets.topic.replication.factor", &BrokerConfig::offsets_topic_replication_factor},
+        std::pair{"min.insync.replicas", &BrokerConfig::min_insync_replicas}}) {
     if (this->*member <= 1) continue;
     if (replication_factor_clamp) {
       notices_.push_back(fmt::format("{}={} is taken as 1: this broker is a single node", name, this->*member));

@@ -58,7 +58,9 @@ TEST(BrokerConfig, ListenersAndReplicationFactorsAreCheckedAtTheEnd) {
   ASSERT_TRUE(replicated.set("offsets.topic.replication.factor=3"));
   EXPECT_FALSE(replicated.finish());
   ASSERT_TRUE(replicated.set("weir.replication.factor.clamp=true"));
+  ASSERT_TRUE(replicated.set("min.insync.replicas=2"));
   ASSERT_TRUE(replicated.finish());
+  EXPECT_EQ(replicated.min_insync_replicas, 1);
   EXPECT_EQ(replicated.offsets_topic_replication_factor, 1);
 }
 

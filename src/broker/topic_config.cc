@@ -100,7 +100,9 @@ TopicConfig topic_config(const BrokerConfig& broker, const Topic& topic) {
   config.timestamp_before_max_ms = number("message.timestamp.before.max.ms");
   config.timestamp_after_max_ms = number("message.timestamp.after.max.ms");
   config.flush_messages = number("flush.messages");
-  config.min_insync_replicas = static_cast<std::int32_t>(number("min.insync.replicas"));
+  // Written for a cluster as the replication factor is, and clamped with it: nothing could ever be produced otherwise.
+  if (!broker.replication_factor_clamp)
+    config.min_insync_replicas = static_cast<std::int32_t>(number("min.insync.replicas"));
   config.log.segment_bytes = static_cast<Bytes>(number("segment.bytes"));
   config.log.segment_age = span(number("segment.ms"));
   config.log.index_interval = static_cast<Bytes>(number("index.interval.bytes"));

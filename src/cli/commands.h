@@ -1,4 +1,5 @@
-// The subcommands: one file each, each adding itself to the command line. Nothing but option parsing and printing lives here.
+// The subcommands: one file each, each adding itself to the command line. Nothing but option parsing and printing lives
+// here.
 #pragma once
 
 #include <string>
