@@ -40,7 +40,8 @@ class FakeBroker {
     }));
     loop_.start();
   }
-  ~FakeBroker() {
+  ~FakeBroker() { stop(); }
+  void stop() {
     loop_.stop();
     loop_.join();
   }
@@ -81,6 +82,12 @@ std::optional<Payload> versions(const RequestFrame& request, std::int16_t offset
 
 /// Two brokers: the first leads and coordinates what ends in 1, the second the rest; it may hang.
 struct TwoBrokers : testing::Test {
+  // Each answers with the other's address, so none may go while the other still serves.
+  ~TwoBrokers() override {
+    first.stop();
+    second.stop();
+  }
+
   std::optional<Payload> answer(RequestFrame& request, int node) {
     if (node == 2 && second_is_silent) return std::nullopt;
     if (request.header.request_api_key == 18) return versions(request, offset_fetch);
