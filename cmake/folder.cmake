@@ -37,5 +37,7 @@ function(weir_folder name)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE weir_${name} ${ARG_TEST_LINKS} GTest::gtest GTest::gmock GTest::gtest_main rapidcheck rapidcheck_gtest)
     add_test(NAME ${name} COMMAND ${name}_test)
+    # They take seconds; one that hangs is ended and named.
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
   endif()
 endfunction()

@@ -75,7 +75,7 @@ Result<Run> run_of(const Options& options) {
     if (input == "-") {
       agent.standard_input = true;
     } else {
-      agent.paths.emplace_back(input);
+      agent.paths.push_back(std::filesystem::absolute(input));
     }
   }
   if (options.generate > 0) agent.generate_per_second = options.generate;
@@ -115,7 +115,7 @@ void run(const Options& options, Exit& exit) {
 
   if (auto made = files.make_directories(settings.state_directory); !made) return exit.fail(made.error());
   const auto lock = files.lock(settings.state_directory / "lock");
-  if (!lock) return exit.fail("another agent runs with this --data: " + lock.error().message);
+  if (!lock) return exit.fail(lock.error());
 
   ProducerSettings producer_settings = run.parts.producer;
   const Bytes readers = agent::Agent::reader_memory(settings);

@@ -72,7 +72,7 @@ Result<Run> run_of(const Options& options) {
     if (input == "-")
       agent.standard_input = true;
     else
-      agent.paths.emplace_back(input);
+      agent.paths.push_back(std::filesystem::absolute(input));
   }
   if (options.generate > 0) agent.generate_per_second = options.generate;
   if (options.once) agent.once = true;
@@ -168,6 +168,7 @@ void run(const Options& options, Exit& exit) {
 
   const std::optional<Error> failed = running.failed();
   const pipeline::Report report = running.finish(failed ? Duration::zero() : drain);
+  line.end();
   if (options.json)
     std::printf("%s\n", pipeline::to_json(report).c_str());
   else

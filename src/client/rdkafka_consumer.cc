@@ -148,11 +148,12 @@ class RdConsumer final : public ConsumerTransport {
       switch (rd_kafka_event_type(event.get())) {
         case RD_KAFKA_EVENT_REBALANCE: rebalance(event.get(), out); break;
         case RD_KAFKA_EVENT_OFFSET_COMMIT: committed(event.get(), out); break;
-        case RD_KAFKA_EVENT_ERROR: trouble(event.get(), out); break;
+        case RD_KAFKA_EVENT_ERROR: trouble(event.get()); break;
         case RD_KAFKA_EVENT_FETCH: stray(event.get()); break;
         default: break;
       }
     }
+    look_for_fatal_error(out);
     std::lock_guard lock(events_mutex_);
     for (auto& event : events_) out.push_back(std::move(event));
     events_.clear();
@@ -430,17 +431,25 @@ class RdConsumer final : public ConsumerTransport {
     out.push_back(std::move(done));
   }
 
-  void trouble(rd_kafka_event_t* event, std::vector<ConsumerEvent>& out) {
+  void trouble(rd_kafka_event_t* event) {
     const auto code = rd_kafka_event_error(event);
-    if (code == RD_KAFKA_RESP_ERR__FATAL) {
-      char why[256];
-      rd_kafka_fatal_error(client_, why, sizeof why);
-      ConsumerEvent fatal{ConsumerEvent::Kind::kFatal};
-      fatal.error = Error{ErrorKind::kClosed, fmt::format("group {}: {}", settings_.group_id, why)};
-      out.push_back(std::move(fatal));
-      return;
-    }
     log_.line(4, rd_kafka_err2name(code), rd_kafka_event_error_string(event));
+  }
+
+  // The library reports it now as an event, now as a message of some queue: asking for it is the one way that always
+  // works.
+  void look_for_fatal_error(std::vector<ConsumerEvent>& out) {
+    char why[256];
+    const auto code = rd_kafka_fatal_error(client_, why, sizeof why);
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR || std::exchange(fatal_told_, true)) return;
+    ConsumerEvent fatal{ConsumerEvent::Kind::kFatal};
+    fatal.error =
+        Error{ErrorKind::kClosed,
+              code == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID
+                  ? fmt::format("another member of group {} has taken over group.instance.id {}; give each its own",
+                                settings_.group_id, settings_.group_instance_id)
+                  : fmt::format("group {}: {}", settings_.group_id, why)};
+    out.push_back(std::move(fatal));
   }
 
   // A message in the main queue: its partition's queue was forwarded for a moment. It must not be lost.
@@ -458,6 +467,7 @@ class RdConsumer final : public ConsumerTransport {
   const Wake wake_;
   RdLog log_;
   rd_kafka_t* client_ = nullptr;
+  bool fatal_told_ = false;
   RdQueue main_;
   std::string username_;
   std::string password_;

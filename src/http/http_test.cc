@@ -130,9 +130,15 @@ TEST_F(Served, APageFromAnotherSiteMayNotPost) {
   EXPECT_THAT(own.hear("\r\n\r\n"), HasSubstr("200"));
 }
 
+TEST_F(Served, ANameThatOnlyPointsHereIsRefused) {
+  Peer rebound(address);
+  rebound.say("GET /hello/x HTTP/1.1\r\nHost: evil.example:" + std::to_string(address.port) + "\r\n\r\n");
+  EXPECT_THAT(rebound.hear("\r\n\r\n"), HasSubstr("403"));
+}
+
 TEST_F(Served, KeepsAConnectionForSeveralRequests) {
   Peer peer(address);
-  peer.say("GET /hello/a HTTP/1.1\r\nHost: x\r\n\r\nGET /hello/b HTTP/1.1\r\nHost: x\r\n\r\n");
+  peer.say("GET /hello/a HTTP/1.1\r\nHost: localhost\r\n\r\nGET /hello/b HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_THAT(peer.hear("hello a"), HasSubstr("hello a"));
   EXPECT_THAT(peer.hear("hello b"), HasSubstr("hello b"));
 }
@@ -144,7 +150,7 @@ TEST_F(Served, OpenStreamsHoldNoThread) {
     opened = {};
     auto future = opened.get_future();
     peers.push_back(std::make_unique<Peer>(address));
-    peers.back()->say("GET /events HTTP/1.1\r\nHost: x\r\n\r\n");
+    peers.back()->say("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
     streams.push_back(future.get());
   }
   EXPECT_EQ(get(address, "/metrics")->status, 200);
@@ -160,7 +166,7 @@ TEST_F(Served, OpenStreamsHoldNoThread) {
 TEST_F(Served, AReaderThatDoesNotReadIsCutOff) {
   auto future = opened.get_future();
   Peer peer(address);
-  peer.say("GET /events HTTP/1.1\r\nHost: x\r\n\r\n");
+  peer.say("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const auto stream = future.get();
   const std::string event(100 * kKiB, 'x');
   int sent = 0;
@@ -172,10 +178,10 @@ TEST_F(Served, AReaderThatDoesNotReadIsCutOff) {
 TEST_F(Served, StopsWithConnectionsOpen) {
   auto future = opened.get_future();
   Peer events(address);
-  events.say("GET /events HTTP/1.1\r\nHost: x\r\n\r\n");
+  events.say("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const auto stream = future.get();
   Peer idle(address);
-  idle.say("GET /hello/a HTTP/1.1\r\nHost: x\r\n\r\n");
+  idle.say("GET /hello/a HTTP/1.1\r\nHost: localhost\r\n\r\n");
   idle.hear("hello a");
   server->stop();
   EXPECT_TRUE(stream->closed());

@@ -42,6 +42,20 @@ bool foreign_origin(const bhttp::request<bhttp::string_body>& request) {
   return scheme == std::string_view::npos || value.substr(scheme + 3) != std::string_view(request[bhttp::field::host]);
 }
 
+/// Nor may a name of its own that it has pointed at this machine: what listens on loopback is asked by number or as
+/// localhost.
+bool foreign_host(const bhttp::request<bhttp::string_body>& request) {
+  std::string_view host = request[bhttp::field::host];
+  if (host.starts_with('[')) {
+    host = host.substr(1, host.find(']') - 1);
+  } else {
+    host = host.substr(0, host.rfind(':'));
+  }
+  error_code error;
+  net::ip::make_address(host, error);
+  return !host.empty() && host != "localhost" && error;
+}
+
 }  // namespace
 
 const std::string& Request::param(const std::string& name) const {
@@ -190,6 +204,9 @@ class Server::State::Connection : public std::enable_shared_from_this<Connection
     const auto& request = parser_->get();
     const bool head = request.method() == bhttp::verb::head;
     last_ = last_ || !request.keep_alive();
+    if (state_->address.host == "127.0.0.1" && foreign_host(request)) {
+      return write(error_response(403, "this server is asked as 127.0.0.1 or localhost"), head);
+    }
     if (request.method() != bhttp::verb::get && !head && foreign_origin(request)) {
       return write(error_response(403, "a page from another site may not change anything here"), false);
     }

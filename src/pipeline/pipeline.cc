@@ -52,7 +52,7 @@ Result<std::unique_ptr<Pipeline>> Pipeline::start(PipelineSettings settings,
   auto& files = runtime::posix_file_system();
   if (auto made = files.make_directories(s.data); !made) return tl::unexpected(made.error());
   auto lock = files.lock(s.data / "lock");
-  if (!lock) return fail(lock.error().kind, fmt::format("the data directory is in use: {}", lock.error().message));
+  if (!lock) return tl::unexpected(lock.error());
   self->lock_ = std::move(*lock);
 
   if (s.bootstrap.empty()) {

@@ -28,9 +28,14 @@ Setter text(std::function<std::string&(Settings&)> where) {
     return {};
   };
 }
+/// Every one of them is a period or a target, for which zero has no meaning.
 Setter time(std::function<void(Settings&, Duration)> use) {
-  return [use](Settings& s, const std::string& v) {
-    return assign<Duration>(parse_duration(v), [&](Duration d) { use(s, d); });
+  return [use](Settings& s, const std::string& v) -> Result<void> {
+    auto parsed = parse_duration(v);
+    if (!parsed) return tl::unexpected(parsed.error());
+    if (*parsed < std::chrono::milliseconds(1)) return fail(ErrorKind::kInvalid, "must be at least 1ms");
+    use(s, *parsed);
+    return {};
   };
 }
 Setter size(std::function<void(Settings&, Bytes)> use) {

@@ -11,7 +11,7 @@ namespace weir::runtime {
 namespace {
 constexpr Bytes kBuffer = 64 * kKiB;
 constexpr Bytes kFirstBuffer = 4 * kKiB;  // an idle connection holds no more
-constexpr Bytes kStep = kMiB;             // a big frame's memory grows by its own size again, from this
+constexpr Bytes kStep = 64 * kKiB;        // a big frame's memory grows by its own size again, from this
 constexpr Bytes kLength = 4;
 }  // namespace
 
