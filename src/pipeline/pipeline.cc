@@ -28,7 +28,7 @@ Result<runtime::Address> free_address(std::string_view text) {
   for (int tried = 0; tried < kPortsTried && asked + tried <= 65535; ++tried) {
     address->port = static_cast<std::uint16_t>(asked + tried);
     runtime::EventLoop probe("probe");
-    auto listener = runtime::listen(probe, *address, [](auto) {});
+    auto listener = runtime::listen(probe, *address, [](const auto&) {});
     if (listener) return address;
     if (listener.error().kind != ErrorKind::kExists) return tl::unexpected(listener.error());
   }
@@ -43,7 +43,7 @@ Duration left_until(MonoTime deadline) {
 }  // namespace
 
 Result<std::unique_ptr<Pipeline>> Pipeline::start(PipelineSettings settings,
-                                                  std::function<void(const std::string&)> notice) {
+                                                  const std::function<void(const std::string&)>& notice) {
   runtime::raise_file_limit();
   std::unique_ptr<Pipeline> self(new Pipeline);
   self->settings_ = std::move(settings);

@@ -44,7 +44,7 @@ class Pipeline {
  public:
   /// Brings every part up, or none. `notice` gets one line at a time for people: ports chosen, warnings.
   static Result<std::unique_ptr<Pipeline>> start(PipelineSettings settings,
-                                                 std::function<void(const std::string&)> notice);
+                                                 const std::function<void(const std::string&)>& notice);
   /// finish() with a deadline of zero when it was not called.
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;

@@ -16,20 +16,20 @@ namespace {
 using Setter = std::function<Result<void>(Settings&, const std::string&)>;
 
 template <typename T>
-Result<void> assign(Result<T> parsed, std::function<void(T)> use) {
+Result<void> assign(Result<T> parsed, const std::function<void(T)>& use) {
   if (!parsed) return tl::unexpected(parsed.error());
   use(std::move(*parsed));
   return {};
 }
 
-Setter text(std::function<std::string&(Settings&)> where) {
+Setter text(const std::function<std::string&(Settings&)>& where) {
   return [where](Settings& s, const std::string& v) -> Result<void> {
     where(s) = v;
     return {};
   };
 }
 /// Every one of them is a period or a target, for which zero has no meaning.
-Setter time(std::function<void(Settings&, Duration)> use) {
+Setter time(const std::function<void(Settings&, Duration)>& use) {
   return [use](Settings& s, const std::string& v) -> Result<void> {
     auto parsed = parse_duration(v);
     if (!parsed) return tl::unexpected(parsed.error());
@@ -38,17 +38,17 @@ Setter time(std::function<void(Settings&, Duration)> use) {
     return {};
   };
 }
-Setter size(std::function<void(Settings&, Bytes)> use) {
+Setter size(const std::function<void(Settings&, Bytes)>& use) {
   return [use](Settings& s, const std::string& v) { return assign<Bytes>(parse_size(v), [&](Bytes b) { use(s, b); }); };
 }
-Setter number(std::int64_t low, std::int64_t high, std::function<void(Settings&, std::int64_t)> use) {
+Setter number(std::int64_t low, std::int64_t high, const std::function<void(Settings&, std::int64_t)>& use) {
   return [=](Settings& s, const std::string& v) {
     return assign<std::int64_t>(parse_integer(v, low, high), [&](std::int64_t n) { use(s, n); });
   };
 }
 /// One of a few words.
 template <typename T>
-Setter word(std::map<std::string, T> words, std::function<T&(Settings&)> where) {
+Setter word(const std::map<std::string, T>& words, const std::function<T&(Settings&)>& where) {
   return [=](Settings& s, const std::string& v) -> Result<void> {
     const auto found = words.find(v);
     if (found != words.end()) {
@@ -64,7 +64,7 @@ Setter word(std::map<std::string, T> words, std::function<T&(Settings&)> where) 
 constexpr std::int64_t kMaxRate = 1'000'000'000'000;
 
 const std::map<std::string, Setter>& limits() {
-  static const std::map<std::string, Setter> table{
+  static const std::map<std::string, Setter> kTable{
       {"messages_per_second",
        number(1, kMaxRate,
               [](Settings& s, std::int64_t n) { s.producer.messages_per_second = static_cast<double>(n); })},
@@ -86,11 +86,11 @@ const std::map<std::string, Setter>& limits() {
        }},
       {"ack_delay_target", time([](Settings& s, Duration d) { s.producer.ack_delay_target = d; })},
   };
-  return table;
+  return kTable;
 }
 
 const std::map<std::string, Setter>& agent_table() {
-  static const std::map<std::string, Setter> table{
+  static const std::map<std::string, Setter> kTable{
       {"inputs",
        [](Settings& s, const std::string& v) -> Result<void> {
          if (v == "-")
@@ -114,11 +114,11 @@ const std::map<std::string, Setter>& agent_table() {
       {"scan_period", time([](Settings& s, Duration d) { s.agent.scan_period = d; })},
       {"deleted_limit", size([](Settings& s, Bytes b) { s.agent.deleted_limit = b; })},
   };
-  return table;
+  return kTable;
 }
 
 const std::map<std::string, Setter>& sink_table() {
-  static const std::map<std::string, Setter> table{
+  static const std::map<std::string, Setter> kTable{
       {"database",
        [](Settings& s, const std::string& v) -> Result<void> {
          s.sink.database = v;
@@ -138,11 +138,11 @@ const std::map<std::string, Setter>& sink_table() {
               [](Settings& s, std::int64_t n) { s.sink.consumer.low_watermark = static_cast<std::size_t>(n); })},
       {"buffer_memory", size([](Settings& s, Bytes b) { s.sink.consumer.buffer_memory = b; })},
   };
-  return table;
+  return kTable;
 }
 
 const std::map<std::string, Setter>& guard_table() {
-  static const std::map<std::string, Setter> table{
+  static const std::map<std::string, Setter> kTable{
       {"listen", [](Settings& s, const std::string& v) { return set_http_address(s.guard.http, v); }},
       {"period", time([](Settings& s, Duration d) { s.guard.period = d; })},
       {"steer",
@@ -157,7 +157,7 @@ const std::map<std::string, Setter>& guard_table() {
        }},
       {"directive_ttl", time([](Settings& s, Duration d) { s.guard.steering.directive_ttl = d; })},
   };
-  return table;
+  return kTable;
 }
 
 Error at(const Setting& setting, const std::string& why) {
