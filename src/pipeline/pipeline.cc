@@ -253,7 +253,7 @@ Report Pipeline::finish(Duration deadline) {
     report.lag = *left;
   else
     log::warn("how much the store has still to read cannot be told: {}", left.error().message);
-  sink_->stop(std::max<Duration>(left_until(end), 2s));
+  sink_->stop(std::max<Duration>(left_until(end), 500ms));
   if (auto left = sink_->lag(); left) report.lag = *left;
 
   const agent::AgentStats read = agent_->stats();
