@@ -408,9 +408,14 @@ DiskWork Log::drop(std::size_t count) {
   segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(count));
   marks_ = {};
   recovery_point_ = std::max(recovery_point_, start_offset());
-  // The name of the segment that carries on must be on disk before the last of the others goes.
-  return [&files = cache_.files(), gone = std::move(gone), sync = directory_dirty_,
-          directory = directory_]() -> Result<void> {
+  // The segment that carries on must be on disk, by name and with what it knows about producers, before the others go.
+  return [&files = cache_.files(), gone = std::move(gone), sync = directory_dirty_, directory = directory_,
+          snapshot = segments_.front()->path("snapshot")]() -> Result<void> {
+    if (auto file = files.open(snapshot, runtime::OpenMode::kWrite)) {
+      if (auto synced = (*file)->sync(); !synced) return synced;
+    } else if (file.error().kind != ErrorKind::kNotFound) {
+      return tl::unexpected(file.error());
+    }
     if (sync) {
       if (auto synced = files.sync_directory(directory); !synced) return synced;
     }

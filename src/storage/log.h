@@ -133,6 +133,9 @@ class Log {
   DiskWork retain(WallTime now);
   /// Takes out the whole segments below `offset`.
   DiskWork drop_before(Offset offset);
+  /// What is appended next begins a segment, so that drop_before() can take all there is now. kNoSpace, kIo: try later;
+  /// kClosed: read-only.
+  Result<void> begin_segment();
 
   void set_options(const LogOptions& options) { options_ = options; }
   const LogOptions& options() const { return options_; }
