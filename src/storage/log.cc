@@ -400,15 +400,13 @@ DiskWork Log::drop(std::size_t count) {
       return {};
     }
   }
-  std::vector<runtime::Path> gone;
-  for (std::size_t i = 0; i < count; ++i) {
-    for (const char* extension : {"log", "index", "timeindex", "snapshot"})
-      gone.push_back(segments_[i]->path(extension));
-  }
+  std::vector<runtime::Path> gone;  // without extension, oldest first
+  for (std::size_t i = 0; i < count; ++i) gone.push_back(segments_[i]->path("log").replace_extension());
   segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(count));
   marks_ = {};
   recovery_point_ = std::max(recovery_point_, start_offset());
   // The segment that carries on must be on disk, by name and with what it knows about producers, before the others go.
+  // These go one by one: a crash that brought back an older one only would leave a hole as lost batches leave it.
   return [&files = cache_.files(), gone = std::move(gone), sync = directory_dirty_, directory = directory_,
           snapshot = segments_.front()->path("snapshot")]() -> Result<void> {
     if (auto file = files.open(snapshot, runtime::OpenMode::kWrite)) {
@@ -419,8 +417,11 @@ DiskWork Log::drop(std::size_t count) {
     if (sync) {
       if (auto synced = files.sync_directory(directory); !synced) return synced;
     }
-    for (const auto& path : gone) {
-      if (auto removed = files.remove(path); !removed) return removed;
+    for (const auto& name : gone) {
+      for (const char* extension : {".log", ".index", ".timeindex", ".snapshot"}) {
+        if (auto removed = files.remove(name.string() + extension); !removed) return removed;
+      }
+      if (auto synced = files.sync_directory(directory); !synced) return synced;
     }
     return {};
   };

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/log.h"
 #include "storage/batch_cursor.h"
@@ -44,10 +45,11 @@ Result<void> LogRecovery::run(Offset recovery_point, WallTime now) {
   if (auto made = files_.make_directory(log_.directory_); !made) return made;
   if (auto sorted = sort_names(); !sorted) return sorted;
   if (auto opened = open_segments(recovery_point); !opened) return opened;
-  if (log_.segments_.back()->end() > recovery_point || names_changed_) {
+  log_.end_ = log_.segments_.back()->end();
+  if (auto removed = remove_later_snapshots(); !removed) return removed;
+  if (log_.end_ > recovery_point || names_changed_) {
     if (auto synced = sync_names(); !synced) return synced;
   }
-  log_.end_ = log_.segments_.back()->end();
   log_.recovery_point_ = std::clamp(recovery_point, log_.start_offset(), log_.end_);
   log_.durable_ = log_.end_;
   if (recovery_point > log_.end_)
@@ -123,6 +125,11 @@ Result<void> LogRecovery::open_segments(Offset recovery_point) {
                 found->cut, segment.end().value);
       if (!last) return remove_segments_from(i + 1);
     }
+    if (!last && segment.end() < bases_[i + 1]) {
+      log::warn("{}: offsets {} to {} were not on the disk yet and are lost", log_.directory_.string(),
+                segment.end().value, bases_[i + 1].value - 1);
+      return remove_segments_from(i + 1);
+    }
     if (!last) segment.seal();
   }
   return {};
@@ -137,14 +144,25 @@ Result<void> LogRecovery::sync_names() {
   return {};
 }
 
-/// What follows a cut cannot be told apart from what never was.
+/// What follows lost bytes cannot be told apart from what never was.
 Result<void> LogRecovery::remove_segments_from(std::size_t first) {
   names_changed_ = true;
   for (std::size_t i = first; i < bases_.size(); ++i) {
-    log::warn("{}: dropping the segment at {}, which follows the cut", log_.directory_.string(), bases_[i].value);
+    log::warn("{}: dropping the segment at {}, which follows what was lost", log_.directory_.string(), bases_[i].value);
     for (const char* extension : {"log", "index", "timeindex"}) {
       if (auto removed = files_.remove(log_.directory_ / file_name(bases_[i], extension)); !removed) return removed;
     }
+  }
+  return {};
+}
+
+/// Snapshots past the end tell of batches that were lost. One that comes back after the next crash would be taken for
+/// the state of the batches that have their offsets by then.
+Result<void> LogRecovery::remove_later_snapshots() {
+  for (; !snapshots_.empty() && snapshots_.back() > log_.end_; snapshots_.pop_back()) {
+    names_changed_ = true;
+    if (auto removed = files_.remove(log_.directory_ / file_name(snapshots_.back(), "snapshot")); !removed)
+      return removed;
   }
   return {};
 }
@@ -156,7 +174,7 @@ Result<void> LogRecovery::load_producers() {
     const runtime::Path path = log_.directory_ / file_name(*it, "snapshot");
     const bool segment_start =
         std::any_of(log_.segments_.begin(), log_.segments_.end(), [&](const auto& s) { return s->base() == *it; });
-    bool keep = *it <= log_.end_ && (!loaded || segment_start);
+    bool keep = !loaded || segment_start;
     if (keep && !loaded) {
       const auto bytes = files_.read_all(path, kMaxSnapshot);
       if (!bytes && bytes.error().kind == ErrorKind::kIo) return tl::unexpected(bytes.error());
@@ -171,7 +189,18 @@ Result<void> LogRecovery::load_producers() {
     if (keep) continue;
     if (auto removed = files_.remove(path); !removed) return removed;
   }
-  return replay_producers(from);
+  if (auto replayed = replay_producers(from); !replayed) return replayed;
+  return from < log_.segments_.back()->base() ? save_producers() : Result<void>();
+}
+
+/// What older segments told about producers, before retention may take them away.
+Result<void> LogRecovery::save_producers() {
+  if (auto written = log_.write_snapshot(); !written) return written;
+  log_.snapshot_ = log_.end_ == log_.segments_.back()->base() ? kNoOffset : log_.end_;
+  for (const auto& file : std::exchange(log_.dirty_, {})) {
+    if (auto synced = file->sync(); !synced) return synced;
+  }
+  return sync_names();
 }
 
 Result<void> LogRecovery::replay_producers(Offset from) {

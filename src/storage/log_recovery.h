@@ -22,12 +22,14 @@ class LogRecovery {
   Result<void> open_segments(Offset recovery_point);
   Result<void> sync_names();
   Result<void> remove_segments_from(std::size_t first);
+  Result<void> remove_later_snapshots();
   Result<void> load_producers();
   Result<void> replay_producers(Offset from);
+  Result<void> save_producers();
 
   Log& log_;
   runtime::FileSystem& files_;
-  bool names_changed_ = false;  // a removed segment must not come back after a crash
+  bool names_changed_ = false;  // a removed file must not come back after a crash
   std::vector<Offset> bases_;
   std::vector<Offset> snapshots_;
 };

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "storage/log_harness.h"
+#include "storage/producer_state.h"
 
 namespace weir::storage {
 namespace {
@@ -181,6 +182,61 @@ TEST(Recovery, AHoleLeftByAnUnfinishedRemovalIsReadOver) {
   const auto slice = h.log->read(Offset(1), kMiB, Offset(4)).value();
   EXPECT_EQ(LogHarness::batches(slice).front().base_offset, Offset(2));
   EXPECT_EQ(slice.next, Offset(4));
+}
+
+TEST(Recovery, ASnapshotOfBatchesThatWereLostStaysGone) {
+  for (std::uint64_t seed = 0; seed < 32; ++seed) {
+    LogHarness h;
+    h.append({"0"}, {.timestamp = to_unix_ms(h.now)});
+    ASSERT_TRUE(h.sync());
+    // A crash left this of a roll at 4, and nothing else of what came after the first record.
+    ASSERT_TRUE(h.files.replace("/data/t-0/00000000000000000004.snapshot", ProducerState().encode()));
+    ASSERT_TRUE(h.files.sync_directory("/data/t-0"));
+    h.killed();
+    const ByteBuffer sent = batch_of({"1", "2", "3"}, {.timestamp = to_unix_ms(h.now), .producer = ProducerId(1)});
+    ASSERT_TRUE(h.append(sent));
+    h.files.crash(seed);
+    h.open();
+    if (h.log->end_offset() == Offset(1)) continue;
+    EXPECT_EQ(h.append(sent)->check, SequenceCheck::kDuplicate) << seed;
+  }
+}
+
+TEST(Recovery, WhatFollowsLostBatchesIsCutOff) {
+  LogHarness h({.segment_bytes = 300});
+  h.append({"0"});
+  ASSERT_TRUE(h.sync());
+  for (int i = 1; i < 9; ++i) h.append({std::to_string(i)});
+  ASSERT_EQ(h.log->segments(), 3u);
+  ASSERT_TRUE(h.file("00000000000000000004.log")->truncate(2 * batch_of({"4"}).size()));  // the disk took the next one
+  h.killed();
+  EXPECT_EQ(h.values(), numbers(6));
+  EXPECT_EQ(h.append({"again"}), Offset(6));
+}
+
+TEST(Recovery, ProducersAreRememberedWhenAllTheyWroteWasRemoved) {
+  for (std::uint64_t seed = 0; seed < 64; ++seed) {
+    LogHarness h({.segment_bytes = 300});
+    const Produced p = {.timestamp = to_unix_ms(h.now), .producer = ProducerId(1)};
+    h.append({"mine"}, p);
+    for (int i = 0; i < 8; ++i) h.append({std::to_string(i)});
+    ASSERT_TRUE(h.sync());
+    if (seed % 2 == 0) {  // as after a start that found no snapshot whole
+      const auto entries = h.files.list("/data/t-0").value();
+      for (const auto& entry : entries) {
+        if (entry.name.ends_with("snapshot")) {
+          ASSERT_TRUE(h.files.remove("/data/t-0/" + entry.name));
+        }
+      }
+      h.killed();
+    }
+    auto work = h.log->drop_before(seed % 4 < 2 ? h.log->end_offset() : Offset(6));
+    ASSERT_TRUE(work);
+    ASSERT_TRUE(work());
+    h.files.crash(seed);
+    h.open();
+    EXPECT_EQ(h.append(batch_of({"mine"}, p))->check, SequenceCheck::kDuplicate) << seed;
+  }
 }
 
 /// What should be in the log, kept by a test that runs random operations against it.
