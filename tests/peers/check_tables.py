@@ -3,7 +3,7 @@
 
     check_tables.py DUMP_PROGRAM JAR_DIRECTORY
 
-Prints each difference. Exit code 0: none, 1: some, 77: the jars are not there.
+Prints each difference. Exit code 0: none, 1: some, 2: the jars are not there.
 """
 import glob
 import json
@@ -102,7 +102,7 @@ def main():
     found = definitions(directory)
     if not found:
         print(f"no Kafka jars in {directory}: tables not compared")
-        return 77
+        return 2
     check = Check()
     tables = [json.loads(line) for line in subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines()]
     for table in tables:
