@@ -13,6 +13,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,8 +65,12 @@ struct ProducerSettings {
   bool window = false;  ///< the end-to-end window: needs consumed() at least every fifth of lag_target
   Duration lag_target = defaults::kLagTarget;          ///< of the window
   std::int64_t window_floor = defaults::kWindowFloor;  ///< records
-  Duration ack_delay_target = Duration::zero();        ///< adaptive window on the delay of acks; zero: off
-  std::optional<std::int64_t> max_lag;  ///< pause while the lag told by set_lag() is above this; empty: never
+  /// Without any report of progress for this long, or for `lag_target` if that is longer, the progress cannot be
+  /// measured: the window, which kept its size until then, lets everything pass until the next report, and
+  /// `buffer.memory` is the bound. Not while no broker can be reached. Zero: never.
+  Duration window_release_after = defaults::kDirectiveTtl;
+  Duration ack_delay_target = Duration::zero();  ///< adaptive window on the delay of acks; zero: off
+  std::optional<std::int64_t> max_lag;           ///< pause while the lag told by set_lag() is above this; empty: never
   Duration pause_sleep =
       std::chrono::seconds(1);  ///< how long one pause lasts before lag is looked at again (1 s or 500 ms)
 
@@ -169,8 +174,10 @@ class Producer {
 
   /// Tells the window that everything before `next` has been consumed. For applications that hold both ends, and for
   /// the agent, which reads the group's committed offsets. Call it at least every fifth of `lag_target`, also when
-  /// nothing moved.
+  /// nothing moved: silence means that the progress is not known (see `window_release_after`).
   void consumed(const TopicPartition& partition, Offset next);
+  /// The same for several partitions in one report. Empty: progress is known, and there is none yet.
+  void consumed(const std::map<TopicPartition, Offset>& next);
   /// The measured lag of whoever reads this, in records; empty: unknown, which after `pause_sleep` releases the pause.
   void set_lag(std::optional<std::int64_t> records);
   /// Follows a directive until it expires. One for the same scope replaces the former; one that has expired takes it

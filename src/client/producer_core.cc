@@ -50,13 +50,19 @@ Bytes payload_of(const Record& record) {
   return size;
 }
 
+std::optional<Duration> release_after(const ProducerSettings& settings) {
+  if (settings.window_release_after <= Duration::zero()) return std::nullopt;
+  return std::max(settings.window_release_after, settings.lag_target);
+}
+
 flow::GateSettings gate_settings(const ProducerSettings& settings) {
   flow::GateSettings gate;
   gate.client_id = settings.client_id;
   if (settings.messages_per_second > 0) gate.records_per_second = settings.messages_per_second;
   if (settings.bytes_per_second > 0) gate.bytes_per_second = settings.bytes_per_second;
   if (settings.window)
-    gate.end_to_end = flow::EndToEndWindow::Settings{settings.lag_target, settings.window_floor, std::nullopt};
+    gate.end_to_end = flow::EndToEndWindow::Settings{
+        .target = settings.lag_target, .floor = settings.window_floor, .release_after = release_after(settings)};
   if (settings.ack_delay_target > Duration::zero()) {
     flow::AdaptiveWindow::Settings adaptive;
     adaptive.target = settings.ack_delay_target;
@@ -153,10 +159,10 @@ SendResult ProducerCore::send(Record& record, Duration max_wait, OnDelivery on_d
   }
 }
 
-void ProducerCore::consumed(const TopicPartition& partition, Offset next) {
+void ProducerCore::consumed(const std::map<TopicPartition, Offset>& next) {
   if (in_child()) return;
   std::lock_guard lock(mutex_);
-  gate_.consumed(partition, next);
+  for (const auto& [partition, offset] : next) gate_.consumed(partition, offset);
   gate_.reported(clock_.now().mono);
   woken_ = true;
   if (asleep_) work_.notify_one();
@@ -489,7 +495,18 @@ void ProducerCore::update_state(Now now) {
   const Duration throttle = transport_->throttle();
   std::lock_guard lock(mutex_);
   down_ = down;
-  if (down) last_progress_ = now.mono;  // silence counts from when somebody could answer
+  if (down) {  // silence counts from when somebody could answer
+    last_progress_ = now.mono;
+    gate_.unreachable(now.mono);
+  }
+  if (gate_.note_release(now.mono)) {
+    if (gate_.end_to_end()->released(now.mono)) {
+      log::warn("producer {}: the consumer's progress cannot be read; its window is let go, buffer.memory is the bound",
+                settings_.client_id);
+    } else {
+      log::info("producer {}: the consumer's progress is known again, its window is in force", settings_.client_id);
+    }
+  }
   stats_.broker_throttle = throttle;
   const bool silent = !outstanding_.empty() && now.mono - last_progress_ > kSilence;
   if (close_at_ && left() == 0) {

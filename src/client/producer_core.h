@@ -12,6 +12,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -41,7 +42,7 @@ class ProducerCore {
 
   /// Waits up to `max_wait` for room unless nobody else steps the core or this is a callback.
   SendResult send(Record& record, Duration max_wait, OnDelivery on_delivery);
-  void consumed(const TopicPartition& partition, Offset next);
+  void consumed(const std::map<TopicPartition, Offset>& next);
   void set_lag(std::optional<std::int64_t> records);
   void apply(const Directive& directive);
 

@@ -408,6 +408,41 @@ TEST(Producer, TheWindowBoundsWhatIsNotConsumed) {
   EXPECT_EQ(t.acked.size(), 1000u);
 }
 
+TEST(Producer, AWindowWithoutReportsKeepsItsSizeThenLetsGoAndSaysSo) {
+  auto settings = rejecting();
+  settings.window = true;
+  settings.lag_target = 1s;
+  Stepped t(settings);
+  t.broker.up = false;
+  for (int i = 0; i < 1000; ++i) t.send("x");
+  t.run(60s, 100ms);
+  t.broker.up = true;
+  t.run(9800ms);
+  EXPECT_EQ(t.broker.values("t").size(), 100u) << "a broker that is away is not a silent one";
+  EXPECT_EQ(t.producer->stats().limit.limited_by, LimitedBy::kConsumer);
+  t.run(300ms);
+  EXPECT_EQ(t.broker.values("t").size(), 1000u);
+  EXPECT_NE(t.producer->stats().limit.why.find("let go"), std::string::npos);
+  // Known again: what is on its way is too much already.
+  t.producer->consumed({{{"t", PartitionId(0)}, Offset(10)}});
+  t.send("x");
+  t.run(1s);
+  EXPECT_EQ(t.broker.values("t").size(), 1000u);
+  EXPECT_EQ(t.producer->stats().limit.why.find("let go"), std::string::npos);
+}
+
+TEST(Producer, AConsumerThatStandsKeepsTheWindowClosed) {
+  auto settings = rejecting();
+  settings.window = true;
+  Stepped t(settings);
+  for (int i = 0; i < 1000; ++i) t.send("x");
+  for (int second = 0; second < 60; ++second) {
+    t.producer->consumed({});  // a group that never committed
+    t.run(1s, 100ms);
+  }
+  EXPECT_EQ(t.broker.values("t").size(), 100u);
+}
+
 TEST(Producer, AChildOfForkIsToldAtOnce) {
   MemoryBroker broker(system_clock());
   broker.create_topic("t", 1);

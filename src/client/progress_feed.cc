@@ -82,7 +82,7 @@ void ProgressFeed::run() {
     const MonoTime now = system_clock().now().mono;
     auto committed = reader_.read();
     if (committed) {
-      for (const auto& [partition, offset] : *committed) producer_.consumed(partition, offset);
+      producer_.consumed(*committed);
       if (settings_.lag && now >= next_lag) {
         next_lag = now + 1s;
         auto lag = reader_.lag(*committed);

@@ -45,7 +45,8 @@ class ProgressReader {
 };
 
 /// Owns one thread. start() and stop() belong to the owner; `producer` outlives the feed. A broker that does not answer
-/// changes nothing: the window then stays where it is until its own rule for stale progress applies.
+/// changes nothing: the window stays where it is until `window_release_after` lets it go. A group without a commit is
+/// an answer: nothing was consumed.
 class ProgressFeed {
  public:
   ProgressFeed(ProgressFeedSettings settings, Producer& producer);

@@ -81,7 +81,7 @@ Admission Gate::admit(MonoTime now, Bytes size, std::string_view topic, std::opt
   if (records_) records_->take(1);
   if (bytes_) bytes_->take(double(size));
   if (adaptive_) adaptive_->sent(size);
-  if (end_to_end_) end_to_end_->admitted(now);
+  if (end_to_end_) end_to_end_->admitted();
   note_passed(now);
   return Permit(this, now, size);
 }
@@ -122,7 +122,7 @@ void Gate::acked(MonoTime now, MonoTime at, Bytes size, const TopicPartition* pa
   }
   if (!end_to_end_) return;
   if (partition && offset.value >= 0) {
-    end_to_end_->acked(*partition, offset, now - at);
+    end_to_end_->acked(now, *partition, offset, now - at);
   } else {
     end_to_end_->dropped();
   }
@@ -224,6 +224,22 @@ void Gate::reported(MonoTime now) {
                 .why = fmt::format("the consumer drains {:.0f} records/s", end_to_end_->drain_rate())});
 }
 
+bool Gate::note_release(MonoTime now) {
+  if (!end_to_end_ || end_to_end_->released(now) == journaled_release_) return false;
+  journaled_release_ = !journaled_release_;
+  Decision decision{.when = now, .law = "end-to-end window"};
+  if (journaled_release_) {
+    decision.why =
+        fmt::format("no report of the consumer's progress for {:.0f} s", to_seconds(end_to_end_->silent_for(now)));
+  } else {
+    decision.limit = double(end_to_end_->limit());
+    decision.signal = {SignalKind::kUnconsumed, double(end_to_end_->unconsumed())};
+    decision.why = "the consumer's progress is reported again";
+  }
+  journal_.add(std::move(decision));
+  return true;
+}
+
 // ---- What is in force ----------------------------------------------------------------------------------------------
 
 void Gate::note_refused(MonoTime now, LimitedBy by) {
@@ -249,6 +265,15 @@ Duration Gate::limited_for(MonoTime now, LimitedBy by) const {
 }
 
 LimitState Gate::state(MonoTime now) const {
+  LimitState state = limit_in_force(now);
+  if (!end_to_end_ || !end_to_end_->released(now)) return state;
+  if (!state.why.empty()) state.why += "; ";
+  state.why += fmt::format("no report of the consumer's progress for {:.0f} s, its window is let go",
+                           to_seconds(end_to_end_->silent_for(now)));
+  return state;
+}
+
+LimitState Gate::limit_in_force(MonoTime now) const {
   LimitState state;
   if (!since_ && (last_refused_ == MonoTime::min() || now - last_refused_ >= kShown)) return state;
   state.limited_by = limited_by_;

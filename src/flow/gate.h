@@ -98,8 +98,14 @@ class Gate {
   /// Progress of the consumer, for the end-to-end window (nothing happens without one).
   void consumed(const TopicPartition& partition, Offset next);
   void reported(MonoTime now);
+  /// No broker can be reached: see EndToEndWindow::unreachable().
+  void unreachable(MonoTime now) {
+    if (end_to_end_) end_to_end_->unreachable(now);
+  }
+  /// Writes it down once when the end-to-end window was let go, or is in force again. True when that has changed.
+  bool note_release(MonoTime now);
 
-  /// The limit that held records back within the last second, and why.
+  /// The limit that held records back within the last second, and why; and that the window was let go, if it was.
   LimitState state(MonoTime now) const;
   /// Time with a record refused and none admitted, by limit, since the gate was made.
   Duration limited_for(MonoTime now, LimitedBy by) const;
@@ -118,10 +124,10 @@ class Gate {
   };
 
   Refusal refusal(MonoTime now, Bytes size, std::string_view topic, std::optional<PartitionId> partition);
+  LimitState limit_in_force(MonoTime now) const;
   void expire_directives(MonoTime now);
   void note_refused(MonoTime now, LimitedBy by);
   void note_passed(MonoTime now);
-  void note_windows(MonoTime now);
   void acked(MonoTime now, MonoTime at, Bytes size, const TopicPartition* partition, Offset offset);
   void lost(Bytes size);
 
@@ -138,6 +144,7 @@ class Gate {
   std::optional<EndToEndWindow> end_to_end_;
   double journaled_end_to_end_ = 0;  // the limits last written down
   double journaled_adaptive_ = 0;
+  bool journaled_release_ = false;
 
   // What held records back: `since_` while a record is refused and none has passed.
   LimitedBy limited_by_ = LimitedBy::kNothing;
