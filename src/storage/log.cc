@@ -141,6 +141,11 @@ Result<void> Log::roll() {
   return {};
 }
 
+Result<void> Log::begin_segment() {
+  if (read_only_) return fail(ErrorKind::kClosed, fmt::format("{} is read-only", directory_.string()));
+  return segments_.back()->size() == 0 ? Result<void>() : roll();
+}
+
 Result<void> Log::flush_indexes(Segment& segment) {
   auto files = segment.flush_indexes();
   if (!files) return tl::unexpected(files.error());
