@@ -43,6 +43,7 @@ struct PartitionDescription {
 };
 struct TopicDescription {
   std::string name;
+  std::string id;  ///< Kafka's text of the topic id, another one for each topic ever made; "": the broker has none.
   bool internal = false;
   std::vector<PartitionDescription> partitions;
 };

@@ -6,6 +6,7 @@
 
 #include "protocol/messages/10_find_coordinator.h"
 #include "protocol/messages/3_metadata.h"
+#include "wire/uuid.h"
 
 namespace weir::client {
 
@@ -114,7 +115,8 @@ Result<ClusterDescription> Admin::State::refresh(Which which, const std::vector<
     if (topic.error_code != ErrorCode::kNone && topic.error_code != ErrorCode::kLeaderNotAvailable) {
       return tl::unexpected(refused((*link)->address(), protocol::ApiKey::kMetadata, topic.error_code, topic.name));
     }
-    TopicDescription description{*topic.name, topic.is_internal, {}};
+    TopicDescription description{
+        *topic.name, topic.topic_id.is_zero() ? "" : wire::to_string(topic.topic_id), topic.is_internal, {}};
     for (const auto& partition : topic.partitions) {
       description.partitions.push_back({PartitionId(partition.partition_index), NodeId(partition.leader_id)});
       leaders[{*topic.name, PartitionId(partition.partition_index)}] = partition.leader_id;

@@ -6,75 +6,20 @@
 
 namespace weir {
 
+using client::Assigned;
 using client::ConsumerEvent;
+using client::name_of;
 
 namespace {
 
 constexpr Duration kLookUp = std::chrono::seconds(3);        // per attempt; the group goes on meanwhile
 constexpr Duration kRetry = std::chrono::milliseconds(500);  // between attempts
 constexpr Duration kCommitAnswer = std::chrono::seconds(5);  // then the commit counts as failed
-constexpr std::size_t kReadAhead = 1024;                     // records of one partition taken from the client at once
 constexpr Duration kTick = std::chrono::milliseconds(5);
 
 thread_local const ConsumerCore* running_hook = nullptr;
 
-Bytes size_of(const ConsumedRecord& record) {
-  Bytes size = sizeof(ConsumedRecord) + record.partition.topic.size();
-  if (record.key) size += record.key->size();
-  if (record.value) size += record.value->size();
-  for (const auto& header : record.headers)
-    size += sizeof(Header) + header.name.size() + (header.value ? header.value->size() : 0);
-  return size;
-}
-
-std::string name_of(const TopicPartition& partition) {
-  return fmt::format("{}-{}", partition.topic, partition.partition.value);
-}
-
 }  // namespace
-
-void Bell::ring() {
-  {
-    std::lock_guard lock(mutex_);
-    ++rings_;
-  }
-  rung_.notify_all();
-}
-
-std::uint64_t Bell::rings() const {
-  std::lock_guard lock(mutex_);
-  return rings_;
-}
-
-void Bell::wait(std::uint64_t seen, MonoTime until) {
-  std::unique_lock lock(mutex_);
-  rung_.wait_until(lock, until, [&] { return rings_ != seen; });
-}
-
-/// A partition in one assignment.
-struct ConsumerCore::Assigned {
-  Assigned(std::uint64_t assignment, Offset start, const ConsumerSettings& settings)
-      : number(assignment),
-        prefix(start),
-        marks(static_cast<std::int64_t>(settings.low_watermark), static_cast<std::int64_t>(settings.high_watermark)),
-        start_(start) {}
-
-  std::uint64_t number;
-  client::FinishedPrefix prefix;
-  flow::Watermarks marks;
-  bool held_by_call = false;
-  bool stopping = false;
-  std::deque<ConsumedRecord> returned;  // handed out once, taken back unhandled
-  std::deque<ConsumedRecord> ready;     // read from the client, not handed out yet
-  Bytes ready_bytes = 0;
-  std::optional<Offset> asked;  // the highest commit asked for
-  std::optional<Offset> committed;
-  std::optional<Offset> log_end;
-  Offset start_;
-
-  std::size_t in_hands() const { return prefix.unfinished() - returned.size(); }
-  bool held() const { return held_by_call || stopping || marks.held(); }
-};
 
 ConsumerCore::ConsumerCore(ConsumerSettings settings, ConsumerHooks hooks,
                            std::unique_ptr<client::ConsumerTransport> transport, const Clock& clock)
@@ -94,228 +39,6 @@ auto ConsumerCore::hooked(Call call) {
 }
 
 bool ConsumerCore::in_hook() const { return running_hook == this; }
-
-// ---- Reading -------------------------------------------------------------------------------------------------------
-
-std::vector<TopicPartition> ConsumerCore::reading_order() {
-  std::vector<TopicPartition> first;
-  std::vector<TopicPartition> rest;
-  {
-    std::lock_guard lock(mutex_);
-    for (const auto& [partition, assigned] : assigned_) {
-      if (assigned.held()) continue;
-      const bool early = std::find(settings_.first_topics.begin(), settings_.first_topics.end(), partition.topic) !=
-                         settings_.first_topics.end();
-      (early ? first : rest).push_back(partition);
-    }
-  }
-  ++turn_;
-  for (auto* group : {&first, &rest}) {
-    if (!group->empty())
-      std::rotate(group->begin(), group->begin() + static_cast<std::ptrdiff_t>(turn_ % group->size()), group->end());
-  }
-  first.insert(first.end(), rest.begin(), rest.end());
-  return first;
-}
-
-Result<std::vector<ConsumedRecord>> ConsumerCore::poll(Duration wait) {
-  if (in_child()) return fail(ErrorKind::kClosed, "the consumer was opened before fork(): open one in this process");
-  std::lock_guard polling(poll_mutex_);
-  const MonoTime until = clock_.now().mono + std::clamp<Duration>(wait, Duration::zero(), std::chrono::hours(24));
-  std::vector<ConsumedRecord> out;
-  while (true) {
-    const std::uint64_t seen = data_.rings();
-    {
-      std::lock_guard lock(mutex_);
-      if (failed_) return tl::unexpected(*failed_);
-      if (close_at_) return fail(ErrorKind::kClosed, "the consumer is closed");
-    }
-    for (const auto& partition : reading_order()) {
-      if (out.size() >= settings_.max_poll_records) break;
-      take(partition, settings_.max_poll_records - out.size(), out);
-    }
-    if (!out.empty() || !threaded_ || clock_.now().mono >= until) return out;
-    data_.wait(seen, std::min(until, clock_.now().mono + std::chrono::milliseconds(100)));
-  }
-}
-
-// Reads one partition: what was given back first, then the prefetch, as far as watermark and memory allow.
-std::size_t ConsumerCore::take(const TopicPartition& partition, std::size_t room, std::vector<ConsumedRecord>& out) {
-  const std::size_t before = out.size();
-  std::uint64_t number = 0;
-  std::size_t want = 0;
-  {
-    std::lock_guard lock(mutex_);
-    auto at = assigned_.find(partition);
-    if (at == assigned_.end() || at->second.held()) return 0;
-    Assigned& assigned = at->second;
-    number = assigned.number;
-    while (!assigned.returned.empty() && room > 0) {
-      out.push_back(std::move(assigned.returned.front()));
-      assigned.returned.pop_front();
-      --room;
-    }
-    // Half of the memory is for the prefetch and what is read ahead. Something may always be handed out, whatever its
-    // size.
-    if (stats_.handed_out_bytes >= settings_.buffer_memory / 2) room = 0;
-    room = std::min(room, settings_.high_watermark - std::min(settings_.high_watermark, assigned.prefix.unfinished()));
-    // Read ahead of what is handed out: one busy partition among idle ones is fetched only every fetch.max.wait.ms once
-    // its prefetch was full, so that alone would not keep a fast application going.
-    want = room - std::min(room, assigned.ready.size());
-    const Bytes ahead = settings_.buffer_memory / 4;
-    if (ready_bytes_ < ahead && assigned.ready_bytes < ahead / 2) want = std::max(want, kReadAhead);
-  }
-  if (room == 0) return out.size() - before;
-
-  std::vector<ConsumedRecord> read;
-  if (want > 0) transport_->read(partition, want, read);
-  const auto end = read.empty() ? transport_->end_reached(partition) : std::nullopt;
-
-  std::lock_guard lock(mutex_);
-  auto at = assigned_.find(partition);
-  if (at == assigned_.end() || at->second.number != number || at->second.stopping) return out.size() - before;
-  Assigned& assigned = at->second;
-  for (auto& record : read) {
-    const Bytes size = size_of(record);
-    assigned.ready_bytes += size;
-    ready_bytes_ += size;
-    assigned.ready.push_back(std::move(record));
-  }
-  for (; room > 0 && !assigned.ready.empty(); assigned.ready.pop_front()) {
-    ConsumedRecord& record = assigned.ready.front();
-    const Bytes size = size_of(record);
-    assigned.ready_bytes -= size;
-    ready_bytes_ -= size;
-    if (record.offset < assigned.prefix.position()) continue;  // fetched before a seek
-    record.assignment = number;
-    assigned.prefix.handed_out(record.offset, size);
-    stats_.handed_out_bytes += size;
-    ++stats_.fetched;
-    out.push_back(std::move(record));
-    --room;
-  }
-  if (end && assigned.ready.empty() && *end > assigned.prefix.position()) {
-    assigned.prefix.skip_to(*end);
-    work_.ring();
-  }
-  const bool was_held = assigned.marks.held();
-  if (assigned.marks.update(static_cast<std::int64_t>(assigned.prefix.unfinished())) && !was_held) ++stats_.holds;
-  return out.size() - before;
-}
-
-// With the lock, after records of so many bytes were finished.
-void ConsumerCore::finished_some(Assigned& assigned, Bytes bytes) {
-  const bool was_held = assigned.held() || stats_.handed_out_bytes >= settings_.buffer_memory / 2;
-  stats_.handed_out_bytes -= bytes;
-  assigned.marks.update(static_cast<std::int64_t>(assigned.prefix.unfinished()));
-  if (was_held && !assigned.held()) data_.ring();
-  if (assigned.stopping && assigned.in_hands() == 0) work_.ring();
-}
-
-void ConsumerCore::finish(const TopicPartition& partition, std::uint64_t assignment, Offset offset) {
-  if (in_child()) return;
-  std::lock_guard lock(mutex_);
-  auto at = assigned_.find(partition);
-  if (at == assigned_.end() || at->second.number != assignment) {
-    ++stats_.fenced;
-    return;
-  }
-  const Bytes before = at->second.prefix.bytes();
-  if (!at->second.prefix.finish(offset)) return;
-  ++stats_.finished;
-  finished_some(at->second, before - at->second.prefix.bytes());
-}
-
-std::optional<Offset> ConsumerCore::finished_prefix(const TopicPartition& partition) const {
-  std::lock_guard lock(mutex_);
-  auto at = assigned_.find(partition);
-  if (at == assigned_.end()) return std::nullopt;
-  return at->second.prefix.prefix();
-}
-
-Result<void> ConsumerCore::commit(const TopicPartition& partition, Offset next) {
-  if (in_child()) return fail(ErrorKind::kClosed, "the consumer was opened before fork(): open one in this process");
-  {
-    std::lock_guard lock(mutex_);
-    auto at = assigned_.find(partition);
-    if (at == assigned_.end()) {
-      ++stats_.fenced;
-      return fail(ErrorKind::kNotFound,
-                  fmt::format("{} is not assigned to this consumer: its new owner commits", name_of(partition)));
-    }
-    Assigned& assigned = at->second;
-    const Bytes before = assigned.prefix.bytes();
-    while (!assigned.returned.empty() && assigned.returned.front().offset < next) assigned.returned.pop_front();
-    stats_.finished += assigned.prefix.finish_before(next);
-    finished_some(assigned, before - assigned.prefix.bytes());
-    // Control records behind the last record are passed too, or the group would never be seen at the end.
-    Offset target = next;
-    if (assigned.prefix.unfinished() == 0) target = std::max(next, assigned.prefix.prefix());
-    if (!assigned.asked || target > *assigned.asked) {
-      assigned.asked = target;
-      to_commit_[partition] = target;
-    }
-  }
-  work_.ring();
-  return {};
-}
-
-void ConsumerCore::commit_finished() {
-  if (in_child()) return;
-  {
-    std::lock_guard lock(mutex_);
-    for (auto& [partition, assigned] : assigned_) {
-      const Offset prefix = assigned.prefix.prefix();
-      if (prefix <= assigned.asked.value_or(assigned.start_)) continue;
-      assigned.asked = prefix;
-      to_commit_[partition] = prefix;
-    }
-  }
-  work_.ring();
-}
-
-Result<void> ConsumerCore::flush_commits(Duration deadline) {
-  if (in_child()) return fail(ErrorKind::kClosed, "the consumer was opened before fork(): open one in this process");
-  std::unique_lock lock(mutex_);
-  auto answered = [&] { return to_commit_.empty() && committing_.empty(); };
-  const bool in_time = threaded_ && !in_hook()
-                           ? changed_.wait_for(lock, std::min<Duration>(deadline, std::chrono::hours(24)), answered)
-                           : answered();
-  if (!in_time) return fail(ErrorKind::kTimeout, "commits were not answered in time");
-  if (auto error = std::exchange(commit_error_, std::nullopt)) return tl::unexpected(*error);
-  return {};
-}
-
-void ConsumerCore::hold(const TopicPartition& partition) {
-  std::lock_guard lock(mutex_);
-  if (auto at = assigned_.find(partition); at != assigned_.end()) at->second.held_by_call = true;
-}
-
-void ConsumerCore::release(const TopicPartition& partition) {
-  {
-    std::lock_guard lock(mutex_);
-    if (auto at = assigned_.find(partition); at != assigned_.end()) at->second.held_by_call = false;
-  }
-  data_.ring();
-}
-
-void ConsumerCore::give_back(std::vector<ConsumedRecord> records) {
-  {
-    std::lock_guard lock(mutex_);
-    for (auto& record : records) {
-      auto at = assigned_.find(record.partition);
-      if (at == assigned_.end() || at->second.number != record.assignment || !at->second.prefix.is_open(record.offset))
-        continue;
-      auto& returned = at->second.returned;
-      auto place = std::lower_bound(returned.begin(), returned.end(), record.offset,
-                                    [](const auto& r, Offset o) { return r.offset < o; });
-      if (place != returned.end() && place->offset == record.offset) continue;
-      returned.insert(place, std::move(record));
-    }
-  }
-  data_.ring();
-  work_.ring();
-}
 
 // ---- Stepping ------------------------------------------------------------------------------------------------------
 
@@ -363,7 +86,7 @@ void ConsumerCore::handle(Now now, ConsumerEvent& event) {
         auto at = assigned_.find(partition);
         if (at == assigned_.end()) continue;
         at->second.stopping = true;
-        at->second.returned.clear();
+        at->second.drop_returned();
       }
       // Two at a time happen when the group is left while a rebalance is under way.
       if (!revocation_)
@@ -520,6 +243,7 @@ void ConsumerCore::out_of_range(const TopicPartition& partition) {
     to = start_of(anew);
   }
   if (!to) return;
+  if (*to < from) return start_anew(partition, *to);
   {
     std::lock_guard lock(mutex_);
     auto at = assigned_.find(partition);
@@ -530,10 +254,27 @@ void ConsumerCore::out_of_range(const TopicPartition& partition) {
   data_.ring();
 }
 
+// On a log made anew. What is in hands is of the old one: fenced, and no commit of it is taken for one of the new.
+void ConsumerCore::start_anew(const TopicPartition& partition, Offset from) {
+  {
+    std::lock_guard lock(mutex_);
+    auto at = assigned_.find(partition);
+    if (at == assigned_.end()) return;
+    forget(at);
+    to_commit_.erase(partition);
+  }
+  transport_->seek(partition, from);
+  {
+    std::lock_guard lock(mutex_);
+    assigned_.try_emplace(partition, ++assignments_, from, settings_);
+  }
+  data_.ring();
+}
+
 // With the lock.
 void ConsumerCore::forget(std::map<TopicPartition, Assigned>::iterator at) {
   stats_.handed_out_bytes -= at->second.prefix.bytes();
-  ready_bytes_ -= at->second.ready_bytes;
+  ready_bytes_ -= at->second.ready_bytes();
   assigned_.erase(at);
 }
 
@@ -574,10 +315,7 @@ void ConsumerCore::go_on_revoking(Now now) {
     for (const auto& partition : revocation.partitions) {
       auto at = assigned_.find(partition);
       if (at == assigned_.end()) continue;
-      const Offset prefix = at->second.prefix.prefix();
-      if (prefix <= at->second.asked.value_or(at->second.start_)) continue;
-      at->second.asked = prefix;
-      to_commit_[partition] = prefix;
+      if (const auto next = at->second.ask_for_prefix()) to_commit_[partition] = *next;
     }
     revocation.asked = true;
     revocation.stop_at = now.mono + kCommitAnswer;
@@ -617,7 +355,7 @@ void ConsumerCore::commit_hidden_tails() {
   std::lock_guard lock(mutex_);
   for (auto& [partition, assigned] : assigned_) {
     if (assigned.prefix.unfinished() > 0) continue;
-    const Offset asked = assigned.asked.value_or(assigned.start_);
+    const Offset asked = assigned.asked.value_or(assigned.start);
     const Offset position = assigned.prefix.position();
     if (position <= asked || asked < assigned.prefix.handed_out_end()) continue;
     assigned.asked = position;

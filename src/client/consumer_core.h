@@ -11,7 +11,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,27 +19,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "client/finished_prefix.h"
+#include "client/assigned.h"
+#include "client/bell.h"
 #include "client/fork_guard.h"
 #include "client/transport.h"
-#include "flow/watermarks.h"
 #include "weir/consumer.h"
 
 namespace weir {
-
-/// Counts rings, so that one between a look and a wait is not lost. Any thread.
-class Bell {
- public:
-  void ring();
-  std::uint64_t rings() const;
-  /// Until it has rung since `seen`, or `until`.
-  void wait(std::uint64_t seen, MonoTime until);
-
- private:
-  mutable std::mutex mutex_;
-  std::condition_variable rung_;
-  std::uint64_t rings_ = 0;
-};
 
 class ConsumerCore {
  public:
@@ -86,7 +71,6 @@ class ConsumerCore {
   const ConsumerSettings& settings() const { return settings_; }
 
  private:
-  struct Assigned;
   struct Revocation {
     std::vector<TopicPartition> partitions;
     MonoTime drain_until{};
@@ -99,7 +83,8 @@ class ConsumerCore {
   std::optional<Offset> start_of(const AssignedPartition& partition);
   std::optional<Offset> over_gap(const TopicPartition& partition, Offset from, const AssignedPartition& known);
   void out_of_range(const TopicPartition& partition);
-  void forget(std::map<TopicPartition, Assigned>::iterator at);
+  void start_anew(const TopicPartition& partition, Offset from);
+  void forget(std::map<TopicPartition, client::Assigned>::iterator at);
   void lose(const std::vector<TopicPartition>& partitions);
   void go_on_revoking(Now now);
   void look_at_ends();
@@ -110,7 +95,7 @@ class ConsumerCore {
 
   std::size_t take(const TopicPartition& partition, std::size_t room, std::vector<ConsumedRecord>& out);
   std::vector<TopicPartition> reading_order();
-  void finished_some(Assigned& assigned, Bytes bytes);
+  void finished_some(client::Assigned& assigned, Bytes bytes);
 
   template <typename Call>
   auto hooked(Call call);
@@ -122,8 +107,8 @@ class ConsumerCore {
   bool threaded_ = false;
   std::vector<SettingInForce> in_force_;
   std::unique_ptr<client::ConsumerTransport> transport_;
-  Bell work_;
-  Bell data_;
+  client::Bell work_;
+  client::Bell data_;
   std::mutex poll_mutex_;
   std::uint64_t turn_ = 0;  // under poll_mutex_: who reads first
 
@@ -140,7 +125,7 @@ class ConsumerCore {
   // -- under the mutex
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<TopicPartition, Assigned> assigned_;
+  std::map<TopicPartition, client::Assigned> assigned_;
   std::uint64_t assignments_ = 0;
   Bytes ready_bytes_ = 0;  // of all partitions
   std::map<TopicPartition, Offset> to_commit_;

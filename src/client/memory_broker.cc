@@ -164,7 +164,7 @@ class MemoryConsumer final : public ConsumerTransport {
     events_.clear();
     for (auto& [partition, fetch] : fetches_) {
       const auto& log = broker_.log(partition);
-      if (fetch.next < log.start && !fetch.told) {
+      if ((fetch.next < log.start || fetch.next > log.end()) && !fetch.told) {
         fetch.told = true;
         ConsumerEvent event{ConsumerEvent::Kind::kOutOfRange};
         event.partition = partition;
@@ -356,6 +356,25 @@ void MemoryBroker::break_producers(bool appended) {
 void MemoryBroker::create_topic(const std::string& topic, int partitions) {
   std::lock_guard lock(mutex_);
   topics_[topic] = partitions;
+  if (!topic_ids_.contains(topic)) topic_ids_[topic] = "id-" + std::to_string(++topics_made_);
+}
+
+void MemoryBroker::delete_topic(const std::string& topic) {
+  std::lock_guard lock(mutex_);
+  topics_.erase(topic);
+  topic_ids_.erase(topic);
+  std::erase_if(logs_, [&](const auto& log) { return log.first.topic == topic; });
+}
+
+Result<std::map<std::string, std::string>> MemoryBroker::topic_ids(const std::vector<std::string>& topics) const {
+  std::lock_guard lock(mutex_);
+  if (!up || !answering) return fail(ErrorKind::kUnavailable, "no broker");
+  std::map<std::string, std::string> found;
+  for (const auto& topic : topics) {
+    if (const auto at = topic_ids_.find(topic); at != topic_ids_.end())
+      found[topic] = gives_topic_ids ? at->second : std::string();
+  }
+  return found;
 }
 
 Offset MemoryBroker::append(const TopicPartition& partition, std::string value) {

@@ -35,13 +35,18 @@ class MemoryBroker {
   Bytes max_message = 1'000'000;  ///< a batch with a larger record is refused whole
   std::size_t batch_records = 1;  ///< records refused together with one that is too large
   bool commits_fail = false;
-  bool leaving_hangs = false;  ///< a member that leaves gets no answer
-  int failing_reopens = 0;     ///< so many attempts to start a client anew fail
+  bool leaving_hangs = false;   ///< a member that leaves gets no answer
+  bool gives_topic_ids = true;  ///< false: a broker from before topics had ids
+  int failing_reopens = 0;      ///< so many attempts to start a client anew fail
   /// Every producer's library gives up at once on what it holds, as after a fatal error. True: it had been appended.
   void break_producers(bool appended);
 
   // -- the log
   void create_topic(const std::string& topic, int partitions);
+  /// Its log is gone; members go on where they are when it is made anew.
+  void delete_topic(const std::string& topic);
+  /// As a broker's metadata tells them, of the topics that exist.
+  Result<std::map<std::string, std::string>> topic_ids(const std::vector<std::string>& topics) const;
   /// Appends as another producer would; returns the offset.
   Offset append(const TopicPartition& partition, std::string value);
   /// A commit or abort marker, or a record of an aborted transaction: takes an offset, is never delivered.
@@ -94,6 +99,8 @@ class MemoryBroker {
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::map<std::string, int> topics_;
+  std::map<std::string, std::string> topic_ids_;
+  int topics_made_ = 0;
   std::map<TopicPartition, Log> logs_;
   std::map<std::string, Group> groups_;
   std::set<class MemoryProducer*> producers_;
