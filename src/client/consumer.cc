@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "client/blocked_signals.h"
 #include "client/consumer_core.h"
+#include "client/kafka_settings.h"
 #include "client/transport.h"
 #include "runtime/process.h"
 
@@ -16,18 +17,6 @@ namespace {
 constexpr Duration kCloseGrace = std::chrono::milliseconds(200);  // for what is running when the deadline passes
 constexpr Duration kEndGrace = std::chrono::seconds(1);           // for the client library's own threads to end
 
-Result<void> check(const ConsumerSettings& settings) {
-  auto invalid = [](std::string text) { return fail(ErrorKind::kInvalid, std::move(text)); };
-  if (settings.topics.empty()) return invalid("a consumer needs at least one topic");
-  if (settings.group_id.empty()) return invalid("group.id is empty");
-  if (settings.max_poll_records < 1) return invalid("max.poll.records: at least 1");
-  if (settings.low_watermark >= settings.high_watermark) return invalid("the low watermark must be below the high one");
-  if (settings.buffer_memory < kMiB) return invalid("buffer.memory: at least 1 MiB");
-  if (settings.session_timeout >= settings.max_poll_interval)
-    return invalid("session.timeout.ms must be below max.poll.interval.ms");
-  return {};
-}
-
 }  // namespace
 
 /// Steps the core until the group was left or there is no more time for it.
@@ -37,7 +26,7 @@ struct Consumer::Worker {
 };
 
 Result<std::unique_ptr<Consumer>> Consumer::open(const ConsumerSettings& settings, ConsumerHooks hooks) {
-  if (auto fine = check(settings); !fine) return tl::unexpected(fine.error());
+  if (auto fine = client::check(settings); !fine) return tl::unexpected(fine.error());
   // The transport comes first and goes first, so the core it wakes is always there.
   auto target = std::make_shared<std::atomic<ConsumerCore*>>(nullptr);
   auto transport = client::open_rdkafka_consumer(settings, [target] {

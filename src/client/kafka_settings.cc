@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/units.h"
+#include "client/rdkafka_common.h"
 
 namespace weir::client {
 namespace {
@@ -272,14 +273,21 @@ Result<void> set_consumer(ConsumerSettings& s, const std::string& name, const st
   return refuse("not a consumer setting weir knows");
 }
 
+// The library knows the ranges of its own settings best.
+template <typename Settings>
+Result<void> taken_by_library(const Settings& settings) {
+  if (auto conf = make_conf(library_settings(settings)); !conf) return tl::unexpected(conf.error());
+  return {};
+}
+
 template <typename Settings, typename Set>
 Result<Settings> translate(const KafkaSettings& given, Settings settings, Set set) {
   constexpr std::string_view kNested = "default.topic.config.";
   for (const auto& [full_name, value] : given) {
     const std::string name = full_name.starts_with(kNested) ? full_name.substr(kNested.size()) : full_name;
-    if (auto fine = set(settings, name, std::string(trim(value))); !fine) {
-      return fail(fine.error().kind, fmt::format("{}: {}", full_name, fine.error().message));
-    }
+    auto fine = set(settings, name, std::string(trim(value)));
+    if (fine) fine = taken_by_library(settings);
+    if (!fine) return fail(fine.error().kind, fmt::format("{}: {}", full_name, fine.error().message));
   }
   return settings;
 }
@@ -301,6 +309,20 @@ Result<ConsumerSettings> consumer_settings(const KafkaSettings& settings, Consum
   if (translated)
     translated->heartbeat_interval = std::min(translated->heartbeat_interval, translated->session_timeout / 3);
   return translated;
+}
+
+Result<void> check(const ConsumerSettings& settings) {
+  if (settings.topics.empty()) return refuse("a consumer needs at least one topic");
+  if (settings.group_id.empty()) return refuse("group.id: must not be empty");
+  if (settings.max_poll_records < 1) return refuse("max.poll.records: must be at least 1");
+  if (settings.low_watermark >= settings.high_watermark)
+    return refuse(fmt::format("low_watermark: {} is not below high_watermark, which is {}", settings.low_watermark,
+                              settings.high_watermark));
+  if (settings.buffer_memory < kMiB) return refuse("buffer.memory: must be at least 1MiB");
+  if (settings.session_timeout >= settings.max_poll_interval)
+    return refuse(fmt::format("session.timeout.ms: {} is not below max.poll.interval.ms, which is {}",
+                              format_duration(settings.session_timeout), format_duration(settings.max_poll_interval)));
+  return {};
 }
 
 }  // namespace weir::client

@@ -23,4 +23,7 @@ using KafkaSettings = std::vector<std::pair<std::string, std::string>>;
 Result<ProducerSettings> producer_settings(const KafkaSettings& settings, ProducerSettings base = {});
 Result<ConsumerSettings> consumer_settings(const KafkaSettings& settings, ConsumerSettings base = {});
 
+/// What a single value does not show: that the settings fit together. The error begins with the name of one.
+Result<void> check(const ConsumerSettings& settings);
+
 }  // namespace weir::client

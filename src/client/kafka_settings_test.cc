@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "client/transport.h"
+
 namespace weir::client {
 namespace {
 
@@ -106,6 +108,40 @@ TEST(KafkaSettingsTest, RefusalsNameTheSettingAndTheReason) {
   EXPECT_THAT(producer("ssl.truststore.location", "/x.jks"), HasSubstr("ssl.ca.location"));
   EXPECT_EQ(producer("key.serializer", "org.apache.kafka.common.serialization.StringSerializer"), "accepted");
   EXPECT_EQ(consumer("partition.assignment.strategy", "org.apache.kafka.clients.consumer.RangeAssignor"), "accepted");
+}
+
+TEST(KafkaSettingsTest, WhatTheClientLibraryDoesNotTakeIsRefusedWhereItStands) {
+  const auto refused = [](const char* name, const char* value) {
+    const auto result = consumer_settings({{name, value}});
+    return result ? "accepted" : result.error().message;
+  };
+  for (const auto* name : {"session.timeout.ms", "heartbeat.interval.ms", "max.poll.interval.ms"}) {
+    EXPECT_THAT(refused(name, "48h"), testing::AllOf(testing::StartsWith(name), HasSubstr("range")));
+    EXPECT_THAT(refused(name, "0"), testing::AllOf(testing::StartsWith(name), HasSubstr("range")));
+  }
+  EXPECT_THAT(refused("fetch.max.wait.ms", "6m"), HasSubstr("0..300000"));
+  EXPECT_THAT(refused("fetch.min.bytes", "200MB"), HasSubstr("1..100000000"));
+  EXPECT_THAT(refused("max.partition.fetch.bytes", "2GiB"), HasSubstr("range"));
+  EXPECT_THAT(refused("security.protocol", "tls"), testing::StartsWith("security.protocol: "));
+  EXPECT_THAT(refused("sasl.user", "x"), HasSubstr("sasl.user"));
+  EXPECT_THAT(producer_settings({{"linger.ms", "1h"}}).error().message, testing::StartsWith("linger.ms: "));
+}
+
+TEST(KafkaSettingsTest, SettingsThatDoNotFitTogetherAreRefusedByName) {
+  ConsumerSettings settings;
+  settings.topics = {"t"};
+  EXPECT_TRUE(check(settings));
+  EXPECT_TRUE(try_rdkafka_consumer(settings));
+  settings.low_watermark = settings.high_watermark;
+  EXPECT_THAT(check(settings).error().message, testing::StartsWith("low_watermark: 1000 is not below high_watermark"));
+  settings.low_watermark = 0;
+  settings.session_timeout = 6min;
+  EXPECT_THAT(check(settings).error().message, testing::StartsWith("session.timeout.ms: 6m is not below max.poll"));
+  settings.session_timeout = 10s;
+  settings.passed_through = {{"security.protocol", "sasl_plaintext"}, {"sasl.mechanism", "SCRAM"}};
+  EXPECT_THAT(try_rdkafka_consumer(settings).error().message, HasSubstr("SCRAM"));
+  settings.passed_through = {{"security.protocol", "ssl"}, {"ssl.ca.location", "/no/such/file"}};
+  EXPECT_THAT(try_rdkafka_consumer(settings).error().message, HasSubstr("ssl.ca.location"));
 }
 
 TEST(KafkaSettingsTest, SecurityIsPassedThroughAndSecretsAreNotShown) {

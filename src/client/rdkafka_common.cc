@@ -12,7 +12,7 @@ Result<RdConf> make_conf(const RdSettings& settings) {
   char why[512];
   for (const auto& [name, value] : settings) {
     if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK) {
-      return fail(ErrorKind::kInvalid, fmt::format("setting {}: {}", name, why));
+      return fail(ErrorKind::kInvalid, why);  // which names the setting
     }
   }
   return conf;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "weir/consumer.h"
 #include "weir/producer.h"
 #include "weir/types.h"
 
@@ -30,6 +31,10 @@ using RdEvent = std::unique_ptr<rd_kafka_event_t, RdDestroy>;
 using RdTopic = std::unique_ptr<rd_kafka_topic_t, RdDestroy>;
 
 using RdSettings = std::vector<std::pair<std::string, std::string>>;
+
+/// What the client library is told for ours, in its spelling.
+RdSettings library_settings(const ProducerSettings& settings);
+RdSettings library_settings(const ConsumerSettings& settings);
 
 /// A configuration of `settings`; later ones win. Fails with the library's own reason.
 Result<RdConf> make_conf(const RdSettings& settings);

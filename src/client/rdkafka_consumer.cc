@@ -8,6 +8,7 @@
 #include <shared_mutex>
 
 #include "base/clock.h"
+#include "client/admin.h"
 #include "client/rdkafka_common.h"
 #include "client/transport.h"
 
@@ -29,7 +30,9 @@ Bytes prefetch_bytes(const ConsumerSettings& s) {
   return std::max(share, 2 * partition_fetch_bytes(s));
 }
 
-RdSettings settings_for_library(const ConsumerSettings& s) {
+}  // namespace
+
+RdSettings library_settings(const ConsumerSettings& s) {
   RdSettings list{
       {"bootstrap.servers", s.bootstrap_servers},
       {"client.id", s.client_id},
@@ -58,6 +61,8 @@ RdSettings settings_for_library(const ConsumerSettings& s) {
   list.insert(list.end(), s.passed_through.begin(), s.passed_through.end());
   return list;
 }
+
+namespace {
 
 RdList make_list(const std::vector<TopicPartition>& partitions, std::int64_t offset = RD_KAFKA_OFFSET_INVALID) {
   RdList list(rd_kafka_topic_partition_list_new(static_cast<int>(partitions.size())));
@@ -114,7 +119,7 @@ class RdConsumer final : public ConsumerTransport {
   }
 
   Result<void> open() {
-    auto conf = make_conf(settings_for_library(settings_));
+    auto conf = make_conf(library_settings(settings_));
     if (!conf) return tl::unexpected(conf.error());
     rd_kafka_conf_set_opaque(conf->get(), this);
     rd_kafka_conf_set_events(conf->get(),
@@ -148,7 +153,7 @@ class RdConsumer final : public ConsumerTransport {
       switch (rd_kafka_event_type(event.get())) {
         case RD_KAFKA_EVENT_REBALANCE: rebalance(event.get(), out); break;
         case RD_KAFKA_EVENT_OFFSET_COMMIT: committed(event.get(), out); break;
-        case RD_KAFKA_EVENT_ERROR: trouble(event.get()); break;
+        case RD_KAFKA_EVENT_ERROR: trouble(event.get(), out); break;
         case RD_KAFKA_EVENT_FETCH: stray(event.get()); break;
         default: break;
       }
@@ -431,9 +436,36 @@ class RdConsumer final : public ConsumerTransport {
     out.push_back(std::move(done));
   }
 
-  void trouble(rd_kafka_event_t* event) {
+  void trouble(rd_kafka_event_t* event, std::vector<ConsumerEvent>& out) {
     const auto code = rd_kafka_event_error(event);
-    log_.line(4, rd_kafka_err2name(code), rd_kafka_event_error_string(event));
+    if (code != RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT) {
+      log_.line(4, rd_kafka_err2name(code), rd_kafka_event_error_string(event));
+      return;
+    }
+    // The library would ask for ever.
+    ConsumerEvent fatal{ConsumerEvent::Kind::kFatal};
+    fatal.error = Error{ErrorKind::kInvalid,
+                        fmt::format("session.timeout.ms: {} takes {}, and this is {}", settings_.bootstrap_servers,
+                                    session_timeouts_taken(), ms_text(settings_.session_timeout))};
+    out.push_back(std::move(fatal));
+  }
+
+  // Waits for a broker, three seconds at most.
+  std::string session_timeouts_taken() const {
+    constexpr auto kLow = "group.min.session.timeout.ms";
+    constexpr auto kHigh = "group.max.session.timeout.ms";
+    Admin admin({.bootstrap = settings_.bootstrap_servers,
+                 .client_id = settings_.client_id,
+                 .timeout = std::chrono::milliseconds(1500)});
+    if (const auto cluster = admin.cluster(); cluster && !cluster->brokers.empty()) {
+      if (const auto configs = admin.broker_configs(cluster->brokers.front().id)) {
+        const auto low = configs->find(kLow);
+        const auto high = configs->find(kHigh);
+        if (low != configs->end() && high != configs->end() && low->second.value && high->second.value)
+          return fmt::format("{} to {} ({}, {})", *low->second.value, *high->second.value, kLow, kHigh);
+      }
+    }
+    return fmt::format("what is from its {} to its {}", kLow, kHigh);
   }
 
   // The library reports it now as an event, now as a message of some queue: asking for it is the one way that always
@@ -481,6 +513,18 @@ class RdConsumer final : public ConsumerTransport {
 };
 
 }  // namespace
+
+Result<void> try_rdkafka_consumer(const ConsumerSettings& settings) {
+  RdSettings list = library_settings(settings);
+  std::erase_if(list, [](const auto& setting) { return setting.first == "bootstrap.servers"; });
+  auto conf = make_conf(list);
+  if (!conf) return tl::unexpected(conf.error());
+  rd_kafka_conf_set_log_cb(conf->get(), [](const rd_kafka_t*, int, const char*, const char*) {});
+  auto client = make_client(RD_KAFKA_CONSUMER, std::move(*conf));
+  if (!client) return tl::unexpected(client.error());
+  rd_kafka_destroy_flags(*client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+  return {};
+}
 
 Result<std::unique_ptr<ConsumerTransport>> open_rdkafka_consumer(const ConsumerSettings& settings, Wake wake) {
   auto transport = std::make_unique<RdConsumer>(settings, std::move(wake));

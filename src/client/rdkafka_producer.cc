@@ -7,34 +7,8 @@
 #include "client/transport.h"
 
 namespace weir::client {
-namespace {
 
-using Handed = ProducerTransport::Handed;
-using Hand = ProducerTransport::Hand;
-
-/// A stable word for errors that trying again cannot help; empty for the others.
-std::string_view permanent_reason(rd_kafka_resp_err_t error) {
-  switch (error) {
-    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE: return "too_large";
-    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION: return "bad_partition";
-    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
-    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART: return "unknown_topic";
-    case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION: return "bad_topic";
-    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED: return "not_authorized";
-    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
-    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
-    case RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS:
-    case RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT:
-    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
-    case RD_KAFKA_RESP_ERR__INVALID_ARG: return "refused";
-    default: return {};
-  }
-}
-
-RdSettings settings_for_library(const ProducerSettings& s) {
+RdSettings library_settings(const ProducerSettings& s) {
   const bool idempotent = s.acks == "all";
   RdSettings list{
       {"bootstrap.servers", s.bootstrap_servers},
@@ -65,6 +39,33 @@ RdSettings settings_for_library(const ProducerSettings& s) {
   return list;
 }
 
+namespace {
+
+using Handed = ProducerTransport::Handed;
+using Hand = ProducerTransport::Hand;
+
+/// A stable word for errors that trying again cannot help; empty for the others.
+std::string_view permanent_reason(rd_kafka_resp_err_t error) {
+  switch (error) {
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE: return "too_large";
+    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION: return "bad_partition";
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART: return "unknown_topic";
+    case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION: return "bad_topic";
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED: return "not_authorized";
+    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+    case RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS:
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT:
+    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
+    case RD_KAFKA_RESP_ERR__INVALID_ARG: return "refused";
+    default: return {};
+  }
+}
+
 class RdProducer final : public ProducerTransport {
  public:
   RdProducer(const ProducerSettings& settings, Wake wake)
@@ -73,7 +74,7 @@ class RdProducer final : public ProducerTransport {
 
   Result<void> reopen() override {
     destroy();
-    auto conf = make_conf(settings_for_library(settings_));
+    auto conf = make_conf(library_settings(settings_));
     if (!conf) return tl::unexpected(conf.error());
     rd_kafka_conf_set_opaque(conf->get(), this);
     rd_kafka_conf_set_dr_msg_cb(conf->get(), [](rd_kafka_t*, const rd_kafka_message_t* message, void* self) {

@@ -123,6 +123,8 @@ class ConsumerTransport {
 // ---- The client library --------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<ProducerTransport>> open_rdkafka_producer(const ProducerSettings& settings, Wake wake);
+/// Whether the library takes all these settings together (mechanisms, files): what opening would say, without a broker.
+Result<void> try_rdkafka_consumer(const ConsumerSettings& settings);
 Result<std::unique_ptr<ConsumerTransport>> open_rdkafka_consumer(const ConsumerSettings& settings, Wake wake);
 
 }  // namespace weir::client
