@@ -13,7 +13,9 @@ namespace {
 constexpr Duration kStoreRetry = std::chrono::milliseconds(500);
 constexpr Duration kDeadLetterRetry = std::chrono::milliseconds(500);
 constexpr Duration kAnswerWait = std::chrono::milliseconds(10);  // between looks for the dead letters' answers
-constexpr double kRateSlice = 0.1;                               // seconds of `records_per_second` in one transaction
+constexpr Duration kTopicLook = std::chrono::seconds(1);         // at the topics' ids, when nothing is stored
+constexpr Duration kTopicRetry = std::chrono::milliseconds(200);
+constexpr double kRateSlice = 0.1;  // seconds of `records_per_second` in one transaction
 
 std::string place(const TopicPartition& partition, Offset offset) {
   return fmt::format("{}/{} offset {}", partition.topic, partition.partition.value, offset.value);
@@ -21,11 +23,12 @@ std::string place(const TopicPartition& partition, Offset offset) {
 
 }  // namespace
 
-SinkCore::SinkCore(const SinkSettings& settings, Store& store, Positions known, const Clock& clock)
+SinkCore::SinkCore(const SinkSettings& settings, Store& store, Positions known, AskTopicIds ask, const Clock& clock)
     : settings_(settings),
       urgent_topics_(settings.consumer.first_topics.begin(), settings.consumer.first_topics.end()),
       store_(store),
       clock_(clock),
+      identity_(store, std::move(ask), settings.database.string(), settings.consumer.bootstrap_servers),
       positions_(std::move(known)) {}
 
 ConsumerHooks SinkCore::hooks() {
@@ -50,6 +53,34 @@ Result<void> SinkCore::check_cluster(const std::string& id) {
   return fail(ErrorKind::kInvalid,
               fmt::format("{} belongs to cluster {}, and {} is cluster {}: use another --data",
                           settings_.database.string(), *kept, settings_.consumer.bootstrap_servers, id));
+}
+
+bool SinkCore::check_topics() {
+  if (identity_.check() != TopicIdentity::Verdict::kOther) return true;
+  fail_for_good(identity_.why());
+  return false;
+}
+
+// Whether everything fetched so far is known to come from the topics the store knows. Asked for once for all that was
+// fetched since the last time.
+bool SinkCore::confirmed(Now now) { return !unconfirmed_ || confirm(now); }
+
+bool SinkCore::confirm(Now now) {
+  if (failed() || now.mono < confirm_at_) return false;
+  switch (identity_.check()) {
+    case TopicIdentity::Verdict::kSame:
+      unconfirmed_ = false;
+      next_look_ = now.mono + kTopicLook;
+      return true;
+    case TopicIdentity::Verdict::kOther: fail_for_good(identity_.why()); return false;
+    case TopicIdentity::Verdict::kUnknown: break;
+  }
+  confirm_at_ = clock_.now().mono + kTopicRetry;
+  if (topics_log_.allow(now.mono)) {
+    log::warn("sink: nothing is stored while it cannot be told whether the topics are still the same: {}",
+              identity_.why().message);
+  }
+  return false;
 }
 
 // What the store holds decides. With nothing stored, reading starts at the first record there is: what somebody else
@@ -85,15 +116,20 @@ void SinkCore::step(Duration wait) {
   if (assignment_changed_.exchange(false)) drop_revoked();
   if (polling_) {
     auto records = consumer_->poll(std::min(wait, time_to_work(now)));
-    if (!records) return fail_for_good(records.error());
+    if (!records) {
+      // An id that changed says more than the offsets that do not fit because of it.
+      check_topics();
+      return fail_for_good(records.error());
+    }
     now = clock_.now();
     accept(now, std::move(*records));
   }
+  if (now.mono >= next_look_) confirm(now);
   take_answers(now);
   send_dead_letters(now);
   while (may_write(now)) {
     Batch batch = next_batch(now);
-    if (batch.next.empty()) break;
+    if (batch.next.empty() || !confirmed(now)) break;
     write(now, std::move(batch));
     if (rate_ || polling_) break;  // look for urgent records before the next transaction
   }
@@ -103,7 +139,7 @@ void SinkCore::step(Duration wait) {
 // How long there is nothing to do but to wait for records.
 Duration SinkCore::time_to_work(Now now) const {
   if (pending_ == 0) return Duration::max();
-  MonoTime next = std::max(now.mono, store_retry_at_);
+  MonoTime next = std::max({now.mono, store_retry_at_, unconfirmed_ ? confirm_at_ : MonoTime{}});
   if (rate_) next = std::max(next, flow::TokenBucket(*rate_).ready_at(now.mono));
   bool ready = false;
   bool awaiting = false;
@@ -119,6 +155,7 @@ Duration SinkCore::time_to_work(Now now) const {
 
 void SinkCore::accept(Now now, std::vector<ConsumedRecord> records) {
   if (records.empty()) return;
+  unconfirmed_ = true;
   for (ConsumedRecord& record : records) {
     Queue& queue = queues_[record.partition];
     queue.urgent = urgent_topics_.contains(record.partition.topic);
@@ -206,6 +243,7 @@ void SinkCore::send_dead_letters(Now now) {
   for (auto& [partition, queue] : queues_) {
     for (Pending& pending : queue.pending) {
       if (pending.state != State::kToDeadLetters || pending.retry_at > now.mono) continue;
+      if (!confirmed(now)) return;
       if (auto sent = dead_letters_->send(pending.record, pending.reason, pending.attempts); sent) {
         pending.state = State::kAwaitingDeadLetters;
         continue;
@@ -389,7 +427,7 @@ void SinkCore::pass_hidden_records(Now now) {
     const auto kept = known.find(partition);
     if (finished && (kept == known.end() ? finished->value > 0 : *finished > kept->second)) next[partition] = *finished;
   }
-  if (next.empty()) return;
+  if (next.empty() || !confirm(now)) return;  // hidden records are fetched too, and not seen by accept()
   if (store_.write({}, next).kind == Written::Kind::kDone) publish(next);
 }
 
@@ -425,8 +463,9 @@ bool SinkCore::wait_positions(const std::function<bool(const Positions&)>& done,
 }
 
 void SinkCore::fail_for_good(Error error) {
-  log::error("sink: stopped: {}", error.message);
-  count([&](SinkStats& stats) { stats.failed = std::move(error); });
+  count([&](SinkStats& stats) {
+    if (!stats.failed) stats.failed = std::move(error);
+  });
   moved_.notify_all();
 }
 

@@ -2,7 +2,8 @@
 // follows from its outcome. A thread, or a test in virtual time, steps it.
 //
 //   poll -> parse -> pending(partition) = [ready | dead letter on its way | dead letter acknowledged] ...
-//   the ready and acknowledged front of every partition, urgent ones first -> store -> commit
+//   the topics are still the known ones -> the ready and acknowledged front of every partition, urgent ones first
+//   -> store -> commit
 //
 // A partition whose front waits for the dead-letter topic, or for another try, stops there; the others go on.
 //
@@ -27,14 +28,16 @@
 #include "sink/dead_letters.h"
 #include "sink/sink.h"
 #include "sink/store.h"
+#include "sink/topic_identity.h"
 #include "weir/consumer.h"
 
 namespace weir::sink {
 
 class SinkCore {
  public:
-  /// `store` and `clock` outlive the core; `known` are the store's positions.
-  SinkCore(const SinkSettings& settings, Store& store, Positions known, const Clock& clock);
+  /// `store` and `clock` outlive the core; `known` are the store's positions. `ask` runs inside step() and
+  /// check_topics().
+  SinkCore(const SinkSettings& settings, Store& store, Positions known, AskTopicIds ask, const Clock& clock);
 
   /// For Consumer::open: seeks to what the store holds, refuses what contradicts it.
   ConsumerHooks hooks();
@@ -42,6 +45,8 @@ class SinkCore {
   void attach(Consumer& consumer, Producer& dead_letters);
   /// The cluster must be the one the store's positions belong to; the first one is kept.
   Result<void> check_cluster(const std::string& id);
+  /// The topics must be those the store's records come from; false, and failed(), when one was made anew.
+  bool check_topics();
 
   /// Does what can be done now, waiting up to `wait` for records when there is nothing else to do.
   void step(Duration wait);
@@ -84,6 +89,8 @@ class SinkCore {
   };
 
   Result<std::optional<Offset>> on_assign(const AssignedPartition& partition);
+  bool confirmed(Now now);
+  bool confirm(Now now);
   void drop_revoked();
   void accept(Now now, std::vector<ConsumedRecord> records);
   void prepare(Pending& pending);
@@ -110,6 +117,7 @@ class SinkCore {
   Consumer* consumer_ = nullptr;
   std::optional<DeadLetters> dead_letters_;
   client::LogEntryParser parser_;
+  TopicIdentity identity_;
 
   Queues queues_;
   std::size_t pending_ = 0;
@@ -117,6 +125,10 @@ class SinkCore {
   MonoTime store_retry_at_{};
   MonoTime dead_letters_retry_at_{};
   MonoTime next_hidden_{};
+  bool unconfirmed_ = false;  // something was fetched since the topics were last found to be the known ones
+  MonoTime confirm_at_{};     // not tried before
+  MonoTime next_look_{};
+  log::Every topics_log_{std::chrono::seconds(30)};
   log::Every store_log_{std::chrono::seconds(30)};
   log::Every dead_letter_log_{std::chrono::seconds(30)};
   log::Every unparseable_log_{std::chrono::milliseconds(100)};

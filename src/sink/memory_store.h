@@ -29,12 +29,19 @@ class MemoryStore final : public Store {
   std::map<std::pair<TopicPartition, std::int64_t>, Stored> rows;
   Positions next;
   std::string cluster_id;
+  TopicIds topics;
   std::size_t writes = 0;  ///< tried
 
   Result<Positions> positions() override { return next; }
   Result<std::string> cluster() override { return cluster_id; }
   Result<void> set_cluster(const std::string& id) override {
     cluster_id = id;
+    return {};
+  }
+
+  Result<TopicIds> topic_ids() override { return topics; }
+  Result<void> set_topic_id(const std::string& topic, const std::string& id) override {
+    topics[topic] = id;
     return {};
   }
 

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include "client/admin.h"
+#include "client/kafka_settings.h"
+#include "client/transport.h"
 #include "metrics/names.h"
 #include "runtime/file.h"
 #include "runtime/process.h"
@@ -18,6 +21,7 @@ namespace {
 
 constexpr Duration kLookAgain = std::chrono::milliseconds(50);
 constexpr Duration kClusterRetry = std::chrono::milliseconds(500);
+constexpr Duration kAdminWait = std::chrono::seconds(5);
 constexpr Bytes kDeadLetterMemory = 8 * kMiB;
 
 ProducerSettings dead_letter_producer(const ConsumerSettings& consumer) {
@@ -38,38 +42,47 @@ Duration left_until(MonoTime end) { return std::max(end - mono_now(), Duration::
 }  // namespace
 
 struct Sink::State {
-  explicit State(SinkSettings s) : settings(std::move(s)) {}
+  explicit State(SinkSettings s)
+      : settings(std::move(s)),
+        admin({.bootstrap = settings.consumer.bootstrap_servers, .client_id = "weir-sink", .timeout = kAdminWait}) {}
+
+  Result<TopicIds> topic_ids() {
+    auto topics = admin.topics(settings.consumer.topics);
+    if (!topics) return tl::unexpected(topics.error());
+    TopicIds ids;
+    for (auto& topic : *topics) ids[topic.name] = std::move(topic.id);
+    return ids;
+  }
 
   // The log ends (or starts) of every partition of the topics.
   Result<Positions> offsets(client::OffsetSpec spec, Duration timeout) {
-    client::Admin admin(
+    client::Admin asking(
         {.bootstrap = settings.consumer.bootstrap_servers, .client_id = "weir-sink", .timeout = timeout});
-    auto topics = admin.topics(settings.consumer.topics);
+    auto topics = asking.topics(settings.consumer.topics);
     if (!topics) return tl::unexpected(topics.error());
     std::vector<TopicPartition> partitions;
     for (const auto& topic : *topics) {
       for (const auto& partition : topic.partitions) partitions.push_back({topic.name, partition.id});
     }
     Positions out;
-    for (auto& [partition, offset] : admin.list_offsets(partitions, spec)) {
+    for (auto& [partition, offset] : asking.list_offsets(partitions, spec)) {
       if (!offset) return tl::unexpected(offset.error());
       out[partition] = *offset;
     }
     return out;
   }
 
-  // Waits for a broker, compares its cluster with the store's, and only then joins the group.
+  // Waits for a broker, compares its cluster and its topics with the store's, and only then joins the group.
   bool connect() {
     while (!stopping) {
-      client::Admin admin({.bootstrap = settings.consumer.bootstrap_servers, .client_id = "weir-sink"});
       const auto cluster = admin.cluster();
       if (cluster) {
         if (auto same = core->check_cluster(cluster->id); !same) {
           core->fail_for_good(same.error());
           return false;
         }
-        make_missing_topics(admin);
-        return open_clients();
+        make_missing_topics();
+        return core->check_topics() && open_clients();
       }
       if (log_every.allow(mono_now())) log::warn("sink: {}", cluster.error().message);
       std::this_thread::sleep_for(kClusterRetry);
@@ -78,7 +91,7 @@ struct Sink::State {
   }
 
   // A consumer that waits for a topic looks for it only now and then.
-  void make_missing_topics(client::Admin& admin) {
+  void make_missing_topics() {
     const auto make = [&](const std::string& name, std::int32_t partitions) {
       if (partitions == 0) return;
       const auto made =
@@ -103,6 +116,11 @@ struct Sink::State {
 
   void run() {
     runtime::name_thread("weir-sink");
+    work();
+    ended.set_value();
+  }
+
+  void work() {
     if (!connect()) return;
     while (!stopping && !core->failed()) core->step(kLookAgain);
     core->stop_polling();
@@ -117,6 +135,7 @@ struct Sink::State {
   }
 
   const SinkSettings settings;
+  client::Admin admin;  // of the sink's thread
   std::unique_ptr<runtime::FileLock> lock;
   std::unique_ptr<Store> store;
   std::unique_ptr<SinkCore> core;
@@ -127,10 +146,17 @@ struct Sink::State {
   std::atomic<bool> stopping{false};
   std::atomic<MonoTime> stop_by{MonoTime{}};
   Registry::Hook hook;
+  std::promise<void> ended;
   std::thread thread;
 };
 
+Result<void> check(const SinkSettings& settings) {
+  if (auto fine = client::check(settings.consumer); !fine) return fine;
+  return client::try_rdkafka_consumer(settings.consumer);
+}
+
 Result<std::unique_ptr<Sink>> Sink::open(const SinkSettings& settings) {
+  if (auto fine = check(settings); !fine) return tl::unexpected(fine.error());
   auto state = std::make_unique<State>(settings);
   auto lock = runtime::posix_file_system().lock(settings.database.string() + ".lock");
   if (!lock) return tl::unexpected(lock.error());
@@ -140,7 +166,8 @@ Result<std::unique_ptr<Sink>> Sink::open(const SinkSettings& settings) {
   state->store = std::move(*store);
   auto known = state->store->positions();
   if (!known) return tl::unexpected(known.error());
-  state->core = std::make_unique<SinkCore>(settings, *state->store, std::move(*known), system_clock());
+  state->core = std::make_unique<SinkCore>(
+      settings, *state->store, std::move(*known), [s = state.get()] { return s->topic_ids(); }, system_clock());
   state->thread = std::thread([s = state.get()] { s->run(); });
   std::unique_ptr<Sink> sink(new Sink);
   sink->state_ = std::move(state);
@@ -189,6 +216,8 @@ void Sink::stop(Duration deadline) {
   if (!state_->thread.joinable()) return;
   state_->stop_by = mono_now() + deadline;
   state_->stopping = true;
+  // A broker that does not answer must not hold the end up.
+  if (state_->ended.get_future().wait_for(deadline) != std::future_status::ready) state_->admin.interrupt();
   state_->thread.join();
 }
 

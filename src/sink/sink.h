@@ -55,6 +55,10 @@ struct SinkSettings {
   Duration commit_interval = std::chrono::milliseconds(200);
 };
 
+/// Whether a sink can work with these, before anything is opened or connected. The error begins with the name of a
+/// setting, or has it in the words of the client library.
+Result<void> check(const SinkSettings& settings);
+
 struct SinkStats {
   std::uint64_t fetched = 0;
   std::uint64_t stored = 0;
@@ -77,7 +81,8 @@ class SinkCore;
 
 class Sink {
  public:
-  /// Opens the store and starts; succeeds without a broker. Fails when the database cannot be opened or is in use.
+  /// Opens the store and starts; succeeds without a broker. Fails when check() does, or the database cannot be opened
+  /// or is in use.
   static Result<std::unique_ptr<Sink>> open(const SinkSettings& settings);
   /// stop() with a deadline of zero when it was not called.
   ~Sink();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include "client/consumer_core.h"
 #include "client/memory_broker.h"
@@ -40,7 +41,14 @@ struct World {
     start();
   }
   void start() {
-    core.emplace(settings, store, store.next, clock);
+    core.emplace(
+        settings, store, store.next,
+        [this]() -> Result<TopicIds> {
+          ++asked;
+          if (!ids_told) return fail(ErrorKind::kTimeout, "no answer");
+          return broker.topic_ids(settings.consumer.topics);
+        },
+        clock);
     consumer_core = broker.consumer(settings.consumer, core->hooks());
     consumer.emplace(consumer_core, false);
     dead_core = broker.producer({.when_full = WhenFull::kReject, .linger = 0ms});
@@ -71,7 +79,11 @@ struct World {
           {{"weir.source", to.topic + std::to_string(to.partition.value)}, {"weir.pos", std::to_string(i)}});
     }
   }
-  void run(Duration time = 200ms, Duration step = 10ms) {
+  void run(Duration time = 200ms) {
+    advance(time);
+    check_conserved();
+  }
+  void advance(Duration time, Duration step = 10ms) {
     for (Duration passed{}; passed <= time; passed += step) {
       for (int i = 0; i < 3; ++i) {
         consumer_core->step();
@@ -80,7 +92,6 @@ struct World {
       }
       clock.advance(step);
     }
-    check_conserved();
   }
   void check_conserved() {
     const SinkStats s = core->stats();
@@ -94,6 +105,10 @@ struct World {
       }
     }
   }
+  void make_anew(const std::string& topic, int partitions) {
+    broker.delete_topic(topic);
+    broker.create_topic(topic, partitions);
+  }
   std::int64_t committed(const TopicPartition& p) { return broker.committed("weir-sink", p).value_or(Offset(0)).value; }
 
   ManualClock clock;
@@ -101,6 +116,8 @@ struct World {
   SinkSettings settings;
   MemoryStore own_store;
   MemoryStore& store;
+  bool ids_told = true;
+  int asked = 0;  // for the topics' ids
   std::shared_ptr<ProducerCore> source_core, dead_core;
   std::shared_ptr<ConsumerCore> consumer_core;
   std::optional<Producer> source, dead_letters;
@@ -168,6 +185,119 @@ TEST(Sink, AnotherClusterStopsIt) {
   const auto other = w.core->check_cluster("two");
   ASSERT_FALSE(other);
   EXPECT_THAT(other.error().message, testing::AllOf(HasSubstr("one"), HasSubstr("two"), HasSubstr("--data")));
+}
+
+constexpr auto says_made_anew = [](const Error& error) {
+  return error.message.find("topic logs with id id-1") != std::string::npos &&
+         error.message.find("with id id-4") != std::string::npos && error.message.find("--data") != std::string::npos;
+};
+
+// The new log is longer than what was stored: read by name, it would go on in its middle.
+TEST(Sink, ATopicMadeAnewWhileItRunsStopsItAndNothingOfItIsStored) {
+  World w;
+  w.put_many(kP0, 100);
+  w.run();
+  w.make_anew("logs", 2);
+  w.put_many(kP0, 150, 1000);
+  w.put_many(kP1, 5, 2000);
+  w.put(kP0, "no entry: nothing of it goes to the dead letters either");
+  w.run();
+  ASSERT_TRUE(w.core->failed());
+  EXPECT_TRUE(says_made_anew(*w.core->failed())) << w.core->failed()->message;
+  EXPECT_EQ(w.core->stats().fetched, 156u);  // the middle of the new log was fetched, and let go
+  EXPECT_EQ(w.store.rows.size(), 100u);
+  EXPECT_EQ(w.store.next, (Positions{{kP0, Offset(100)}}));
+  EXPECT_EQ(w.committed(kP0), 100);
+  EXPECT_TRUE(w.broker.records(kDead).empty());
+}
+
+TEST(Sink, ATopicMadeAnewBetweenTwoRunsStopsTheSecond) {
+  for (const int records : {0, 10, 150}) {
+    World w;
+    w.put_many(kP0, 100);
+    w.run();
+    w.make_anew("logs", 2);
+    w.put_many(kP0, records, 1000);
+    w.restart();
+    EXPECT_FALSE(w.core->check_topics());
+    ASSERT_TRUE(w.core->failed());
+    EXPECT_TRUE(says_made_anew(*w.core->failed())) << w.core->failed()->message;
+    w.restart();  // the same without the look before joining
+    w.run();
+    ASSERT_TRUE(w.core->failed());
+    EXPECT_TRUE(says_made_anew(*w.core->failed())) << w.core->failed()->message;
+    EXPECT_EQ(w.store.rows.size(), 100u);
+  }
+}
+
+TEST(Sink, MarkersOfATopicMadeAnewDoNotMoveThePosition) {
+  World w;
+  w.put_many(kP0, 10);
+  w.run();
+  w.make_anew("logs", 2);
+  for (int i = 0; i < 20; ++i) w.broker.append_hidden(kP0);
+  w.advance(500ms);  // what the group has committed is nobody's source: the store decides
+  EXPECT_TRUE(w.core->failed());
+  EXPECT_EQ(w.store.next[kP0], Offset(10));
+}
+
+TEST(Sink, AnIdleSinkSeesATopicMadeAnewToo) {
+  World w;
+  w.put_many(kP0, 10);
+  w.run();
+  w.make_anew("logs", 2);
+  w.put_many(kP0, 10, 1000);  // the position is the end of the new log: nothing to read, nothing out of range
+  w.run(1500ms);
+  ASSERT_TRUE(w.core->failed());
+  EXPECT_TRUE(says_made_anew(*w.core->failed()));
+}
+
+TEST(Sink, WhatWasFetchedBeforeItsTopicWasDeletedIsStored) {
+  World w;
+  w.store.full = true;
+  w.put_many(kP0, 10);
+  w.run();
+  w.broker.delete_topic("logs");
+  w.store.full = false;
+  w.run(1s);
+  EXPECT_FALSE(w.core->failed());
+  EXPECT_EQ(w.store.rows.size(), 10u);
+}
+
+TEST(Sink, WhileIdsAreNotToldNothingIsStoredAndThenItGoesOn) {
+  World w;
+  w.ids_told = false;
+  w.put_many(kP0, 10);
+  w.put(kP1, "no entry");
+  w.run(2s);
+  EXPECT_FALSE(w.core->failed());
+  EXPECT_TRUE(w.store.rows.empty());
+  EXPECT_TRUE(w.broker.records(kDead).empty());
+  EXPECT_EQ(w.core->stats().in_memory, 11u);
+  EXPECT_LT(w.asked, 15);
+  w.ids_told = true;
+  w.run(500ms);
+  EXPECT_EQ(w.store.rows.size(), 10u);
+  EXPECT_EQ(w.broker.records(kDead).size(), 1u);
+  // Asked again for what was fetched since, and no more than that.
+  const int before = w.asked;
+  w.put_many(kP0, 10, 10);
+  w.run(100ms);
+  EXPECT_EQ(w.store.rows.size(), 20u);
+  EXPECT_LE(w.asked - before, 2);
+}
+
+TEST(Sink, ABrokerWithoutTopicIdsIsTakenAtItsWord) {
+  World w;
+  w.broker.gives_topic_ids = false;
+  w.put_many(kP0, 10);
+  w.run();
+  w.make_anew("logs", 2);
+  w.put_many(kP0, 15, 10);
+  w.run(1500ms);
+  EXPECT_FALSE(w.core->failed());
+  EXPECT_EQ(w.store.rows.size(), 15u);
+  EXPECT_TRUE(w.store.topics.empty());
 }
 
 // Field case: the store fails record 2 of 3 for good, then the process is killed.
@@ -361,10 +491,27 @@ TEST(SqliteStore, RowsAndPositionsGoTogetherAndSurvive) {
     ASSERT_EQ(written.kind, Written::Kind::kDone) << written.error.message;
     EXPECT_EQ(written.duplicate, (std::vector<bool>{false, false, true, false, false}));
     EXPECT_TRUE(store->set_cluster("c1"));
+    EXPECT_TRUE(store->set_topic_id("logs", "x"));
   }
   auto store = f.open();
+  EXPECT_EQ(*store->topic_ids(), (TopicIds{{"logs", "x"}}));
   EXPECT_EQ(*store->positions(), (Positions{{kP0, Offset(5)}}));
   EXPECT_EQ(*store->cluster(), "c1");
+}
+
+TEST(SqliteStore, ADatabaseFromBeforeTopicIdsGetsThem) {
+  SqliteFile f;
+  f.open();
+  sqlite3* raw = nullptr;
+  ASSERT_EQ(sqlite3_open(f.file.c_str(), &raw), SQLITE_OK);
+  const char* before = "DROP TABLE topics; INSERT INTO positions VALUES('logs', 0, 7)";
+  ASSERT_EQ(sqlite3_exec(raw, before, nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(raw);
+  auto store = f.open();
+  EXPECT_EQ(*store->positions(), (Positions{{kP0, Offset(7)}}));
+  EXPECT_TRUE(store->topic_ids()->empty());
+  EXPECT_TRUE(store->set_topic_id("logs", "x"));
+  EXPECT_EQ(*f.open()->topic_ids(), (TopicIds{{"logs", "x"}}));
 }
 
 TEST(SqliteStore, TheSamePlaceWithAnotherSourceIsAnErrorAndNothingIsWritten) {

@@ -18,6 +18,7 @@ constexpr const char* kSchema = R"(
     PRIMARY KEY (topic, part, off), UNIQUE (source, source_pos)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS positions(
     topic TEXT NOT NULL, part INTEGER NOT NULL, next INTEGER NOT NULL, PRIMARY KEY (topic, part)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS topics(topic TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS about(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 )";
 
@@ -31,6 +32,8 @@ enum Statement {
   kPositions,
   kCluster,
   kSetCluster,
+  kTopicIds,
+  kSetTopicId,
   kStatements
 };
 
@@ -44,6 +47,8 @@ constexpr std::array<const char*, kStatements> kSql = {
     "SELECT topic, part, next FROM positions",
     "SELECT value FROM about WHERE name='cluster'",
     "INSERT INTO about VALUES('cluster', ?) ON CONFLICT(name) DO UPDATE SET value=excluded.value",
+    "SELECT topic, id FROM topics",
+    "INSERT INTO topics VALUES(?,?) ON CONFLICT(topic) DO UPDATE SET id=excluded.id",
 };
 
 class SqliteStore final : public Store {
@@ -97,6 +102,24 @@ class SqliteStore final : public Store {
   Result<void> set_cluster(const std::string& id) override {
     bind(fresh(kSetCluster), 1, id);
     if (run(kSetCluster) != SQLITE_DONE) return error();
+    return {};
+  }
+
+  Result<TopicIds> topic_ids() override {
+    TopicIds out;
+    sqlite3_stmt* s = fresh(kTopicIds);
+    int code = SQLITE_ROW;
+    while ((code = sqlite3_step(s)) == SQLITE_ROW) out[text(s, 0)] = text(s, 1);
+    if (code != SQLITE_DONE) return error();
+    sqlite3_reset(s);
+    return out;
+  }
+
+  Result<void> set_topic_id(const std::string& topic, const std::string& id) override {
+    sqlite3_stmt* s = fresh(kSetTopicId);
+    bind(s, 1, topic);
+    bind(s, 2, id);
+    if (run(kSetTopicId) != SQLITE_DONE) return error();
     return {};
   }
 

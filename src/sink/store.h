@@ -28,6 +28,9 @@ struct Row {
 /// The next offset wanted of each partition.
 using Positions = std::map<TopicPartition, Offset>;
 
+/// Topic ids by topic name.
+using TopicIds = std::map<std::string, std::string>;
+
 struct Written {
   enum class Kind {
     kDone,     ///< durable
@@ -54,6 +57,9 @@ class Store {
   /// The cluster the positions belong to; empty before the first set_cluster().
   virtual Result<std::string> cluster() = 0;
   virtual Result<void> set_cluster(const std::string& id) = 0;
+  /// The ids of the topics the rows come from, as they were first seen; a store made before ids were kept has none.
+  virtual Result<TopicIds> topic_ids() = 0;
+  virtual Result<void> set_topic_id(const std::string& topic, const std::string& id) = 0;
   /// A row whose (source, source_pos) is there is a duplicate; one whose (topic, part, off) is there with another
   /// source is kBroken, never ignored.
   virtual Written write(std::span<const Row> rows, const Positions& next) = 0;
