@@ -12,6 +12,7 @@ namespace {
 constexpr Bytes kBuffer = 64 * kKiB;
 constexpr Bytes kFirstBuffer = 4 * kKiB;  // an idle connection holds no more
 constexpr Bytes kStep = 64 * kKiB;        // a big frame's memory grows by its own size again, from this
+constexpr Bytes kAtOnce = kMiB;           // but at once up to this to who has sent as much before
 constexpr Bytes kLength = 4;
 }  // namespace
 
@@ -46,6 +47,7 @@ void FrameReader::received(Bytes n) {
 Result<std::optional<SharedBytes>> FrameReader::next() {
   if (large_size_ > 0) {
     if (filled_ < large_size_) return std::nullopt;
+    at_once_ = std::min(large_size_, kAtOnce);
     large_size_ = 0;
     filled_ = 0;
     return SharedBytes(std::exchange(large_, {}));
@@ -63,7 +65,7 @@ Result<std::optional<SharedBytes>> FrameReader::next() {
     return SharedBytes(to_buffer(body.first(length)));
   }
   if (kLength + length <= kBuffer / 2) return std::nullopt;  // it fits the common buffer, or a buffer a little larger
-  large_.resize(std::min<Bytes>(length, std::max(kStep, 2 * body.size())));
+  large_.resize(std::min<Bytes>(length, std::max({kStep, at_once_, 2 * body.size()})));
   std::memcpy(large_.data(), body.data(), body.size());
   filled_ = body.size();
   large_size_ = length;

@@ -12,8 +12,8 @@
 namespace weir::runtime {
 
 /// Small frames share one buffer of 64 KiB; a big frame is read straight into a buffer of its own, which is handed
-/// over. Memory is taken only for a length that passed `limit`, and grows with the bytes that arrive. Owned by one
-/// loop.
+/// over. Memory is taken only for a length that passed `limit`, and grows with the bytes that arrive; up to 1 MiB of it
+/// is taken at once when the last big frame had as much. Owned by one loop.
 class FrameReader {
  public:
   /// `limit`: the longest frame taken (socket.request.max.bytes), without its length field.
@@ -39,6 +39,7 @@ class FrameReader {
   ByteBuffer large_;  // the frame being read apart, its first filled_ bytes are there
   Bytes large_size_ = 0;
   Bytes filled_ = 0;
+  Bytes at_once_ = 0;  // what the last big frame took, within limits
 };
 
 }  // namespace weir::runtime

@@ -332,6 +332,27 @@ TEST(FrameReader, TakesMemoryOnlyAsBytesArrive) {
   EXPECT_FALSE(reader.next().value());
   EXPECT_FALSE(reader.space().empty());
   EXPECT_LE(reader.held(), 2 * kMiB) << "100 MB were only claimed";
+  // Who has sent a big frame is trusted with the same again, not with more.
+  FrameReader known(100 * kMiB);
+  const auto feed = [&](Bytes n) {
+    while (n > 0) {
+      const auto space = known.space();
+      const Bytes part = std::min<Bytes>(n, space.size());
+      std::fill_n(space.begin(), part, std::byte{0});
+      known.received(part);
+      const auto frame = known.next().value();
+      EXPECT_TRUE(!frame || frame->size() == 3u * kMiB);
+      n -= part;
+    }
+  };
+  const std::string_view three_mib("\0\x30\0\0", 4);
+  for (int i = 0; i < 2; ++i) {
+    std::memcpy(known.space().data(), three_mib.data(), three_mib.size());
+    known.received(three_mib.size());
+    EXPECT_FALSE(known.next().value());
+    EXPECT_LE(known.held(), (i == 0 ? kMiB / 2 : 5 * kMiB / 4));
+    feed(3 * kMiB);
+  }
 }
 
 TEST(Address, ReadsWhatPeopleWrite) {
