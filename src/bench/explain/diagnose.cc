@@ -8,11 +8,15 @@
 namespace weir::bench {
 namespace {
 
-constexpr double kVisibleRiseMs = 20;       // less is what batching and the machine do anyway
+constexpr double kVisibleRiseMs = 20;    // less is what batching and the machine do anyway in a long run
+constexpr double kVisibleStepMs = 0.02;  // and in a short one this much a message
+constexpr double kLeastRiseMs = 1;
 constexpr double kClockDrift = 0.001;       // two clocks may drift apart by less than this part of the time
 constexpr double kGrowingQueue = 0.02;      // records left in the queue for each one produced
+constexpr double kMoreThanOne = 1.001;      // a record adds one to the queue: more means that lines are missing
 constexpr double kNothingServed = 0.999;    // growth at which not one delivery report came back
 constexpr double kStalledShare = 0.6;       // of the receive time spent in long waits: delivery comes in bursts
+constexpr std::int64_t kLeastBurst = 5;     // messages between two waits, on average
 constexpr std::int64_t kEnoughSteps = 100;  // neighbouring messages needed to speak of bursts
 constexpr double kTargetMs = 50;            // of the window that is advised
 constexpr double kTweetsPerBatch = 1450;    // of about 690 bytes in a batch of 1,000,000 bytes, librdkafka's default
@@ -33,10 +37,12 @@ bool queue_grows(const Observations& seen) {
   return seen.queue_steps > 0 && seen.queue_rise >= queue_threshold(seen);
 }
 
-// Most of the time went into waits, and without them the consumer would have kept up. (Where it would not, its process
-// was merely interrupted: a busy machine stops everybody.)
+// Most of the time went into a few waits, and without them the consumer would have kept up. (Where it would not, its
+// process was merely interrupted: a busy machine stops everybody.) Where every other step is a wait there are no
+// bursts, and where receive times go back they are too rough to tell.
 bool comes_in_bursts(const Observations& seen) {
   if (seen.neighbours < kEnoughSteps || seen.covered < 0.1 || seen.stalled < kStalledShare) return false;
+  if (seen.stalls * kLeastBurst > seen.neighbours || seen.backwards * 100 > seen.neighbours) return false;
   return seen.arrival_per_s && *seen.service_per_s > (1 - seen.stalled) * *seen.arrival_per_s;
 }
 
@@ -44,9 +50,9 @@ double micros_per_message(const Observations& seen) { return 1e6 / seen.service_
 
 Bottleneck decide(const Observations& seen, Trend trend) {
   if (trend == Trend::kGrowing) {
-    // Receives that come in bursts although the records were there: the consumer waited, so it is not what is slow.
-    if (comes_in_bursts(seen)) return queue_grows(seen) ? Bottleneck::kProducer : Bottleneck::kBroker;
-    return Bottleneck::kConsumer;
+    // Growing latency wins over a growing queue. Receives that come in bursts although the records were there: the
+    // consumer waited, so it is not what is slow.
+    return comes_in_bursts(seen) && !queue_grows(seen) ? Bottleneck::kBroker : Bottleneck::kConsumer;
   }
   if (queue_grows(seen)) return Bottleneck::kProducer;
   // One stamp is one batch: nothing of it tells a rate.
@@ -77,8 +83,6 @@ std::vector<Factor> weigh(const Observations& seen, const Diagnosis& d) {
                                : Factor{1.0 - queue_threshold(seen) / seen.queue_rise,
                                         fmt::format("the queue rose by {} records where {} would count",
                                                     with_commas(seen.queue_rise), with_commas(queue_threshold(seen)))};
-      if (d.trend == Trend::kGrowing)
-        return {steps, clear, {0.8, "the latency grows too, but receives come in bursts"}};
       if (d.trend == Trend::kUnknown) return {steps, clear, {0.7, "no latency lines: the consumer is out of sight"}};
       return {steps, clear, {1.0, "the latency does not grow"}};
     }
@@ -86,11 +90,12 @@ std::vector<Factor> weigh(const Observations& seen, const Diagnosis& d) {
     case Bottleneck::kConsumer: break;
   }
   const Factor clear{1.0 - d.threshold_ms / d.rise_ms,
-                     fmt::format("a rise of {} ms where {:.0f} would count", with_commas(d.rise_ms), d.threshold_ms)};
+                     fmt::format("a rise of {:.1f} ms where {:.1f} would count", d.rise_ms, d.threshold_ms)};
   if (d.bottleneck == Bottleneck::kBroker) {
     return {messages, clear, {0.8 * seen.stalled, fmt::format("{:.0f} % of the time in waits", 100 * seen.stalled)}};
   }
   if (!seen.arrival_per_s) return {messages, clear, {0.5, "one stamp only: one batch says nothing of a lasting load"}};
+  if (comes_in_bursts(seen)) return {messages, clear, {0.6, "receives come in bursts, as behind a slow broker"}};
   return {
       messages,
       clear,
@@ -115,7 +120,15 @@ std::string say_where(const Observations& seen, const Diagnosis& d) {
                             with_commas(*seen.waiting_at_last_stamp),
                             with_commas(static_cast<double>(seen.longest_run) + 1));
       }
-      return text + ". The broker had done its part.";
+      text += ". The broker had done its part.";
+      if (queue_grows(seen)) {
+        text += fmt::format(
+            " The producer's queue grows too, before the stamp of the broker. Only where the stamps are the program's "
+            "own "
+            "(CreateTime) that wait is in the latency: then {}, queue in the producer.",
+            rates(seen));
+      }
+      return text;
     }
     case Bottleneck::kBroker:
       return fmt::format(
@@ -124,15 +137,8 @@ std::string say_where(const Observations& seen, const Diagnosis& d) {
           "between bursts that the consumer took at once.",
           rates(seen), 100 * seen.stalled);
     case Bottleneck::kProducer:
-      if (d.trend == Trend::kGrowing) {
-        return fmt::format(
-            "{}, queue in the producer: its queue grows, and the consumer takes at once what each burst brings, so the "
-            "stamps "
-            "were set before the records were sent.",
-            rates(seen));
-      }
-      return fmt::format("The queue is in the producer: it grew by {:.2f} a record, to {} at most{}.",
-                         seen.queue_growth_per_record.value_or(0), with_commas(static_cast<double>(seen.max_queue)),
+      return fmt::format("The queue is in the producer: {}, {} at most{}.", queue_growth(seen),
+                         with_commas(static_cast<double>(seen.max_queue)),
                          d.trend == Trend::kUnknown ? "" : ", while the latency behind the log's stamp did not grow");
     case Bottleneck::kNone:
       return d.trend == Trend::kFalling
@@ -165,7 +171,14 @@ void advise_consumer(const Observations& seen, std::vector<std::string>& out) {
 void advise_queue(const Observations& seen, std::vector<std::string>& out) {
   if (seen.queue_growth_per_record) {
     const double growth = *seen.queue_growth_per_record;
-    if (growth >= kNothingServed) {
+    if (growth > kMoreThanOne) {
+      out.push_back(fmt::format(
+          "The producer's queue changed by {:+.1f} from one queue line to the next, and one record changes it by 1 at "
+          "most: "
+          "lines are missing (printed every so many records?). By how much it grows a record cannot be told from them; "
+          "print each length, or know how many records lie between two lines and divide.",
+          growth));
+    } else if (growth >= kNothingServed) {
       out.push_back(
           "The producer's queue grew by 1 a record: not one delivery report was served in the lines seen. The loop was "
           "over before "
@@ -204,10 +217,6 @@ std::vector<std::string> advise(const Observations& seen, const Diagnosis& d) {
         "consumer: "
         "each can leave appended records unfetched.");
   }
-  if (d.bottleneck == Bottleneck::kProducer && d.trend == Trend::kGrowing) {
-    out.push_back(
-        "Send larger batches (linger.ms, batch.size): with few records in a request, the requests set the rate.");
-  }
   advise_queue(seen, out);
   if (seen.samples > 0) {
     out.push_back(
@@ -243,6 +252,13 @@ std::string_view name(Bottleneck b) {
   return "unknown";
 }
 
+std::string queue_growth(const Observations& seen) {
+  if (!seen.queue_growth_per_record) return "growth unknown";
+  const double growth = *seen.queue_growth_per_record;
+  if (growth > kMoreThanOne) return "+" + with_commas(growth) + " from line to line";
+  return fmt::format("{:+.2f} a record", growth);
+}
+
 std::string with_commas(double number) {
   std::string digits = fmt::format("{:.0f}", number);
   const std::size_t sign = digits.starts_with('-') ? 1 : 0;
@@ -253,7 +269,9 @@ std::string with_commas(double number) {
 Diagnosis diagnose(const Observations& seen) {
   Diagnosis d;
   d.rise_ms = seen.slope_ms_per_1000.value_or(0) / 1000.0 * static_cast<double>(seen.longest_run);
-  d.threshold_ms = std::max({kVisibleRiseMs, 2 * seen.noise_ms, kClockDrift * std::abs(seen.received_ms)});
+  const double visible =
+      std::clamp(kVisibleStepMs * static_cast<double>(seen.longest_run), kLeastRiseMs, kVisibleRiseMs);
+  d.threshold_ms = std::max({visible, 2 * seen.noise_ms, kClockDrift * std::abs(seen.received_ms)});
   d.trend = trend_of(seen, d.rise_ms, d.threshold_ms);
   d.bottleneck = decide(seen, d.trend);
   d.factors = weigh(seen, d);

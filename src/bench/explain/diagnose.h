@@ -38,6 +38,9 @@ struct Diagnosis {
 
 Diagnosis diagnose(const Observations& seen);
 
+/// How the producer's queue grew: "+0.70 a record", "+700.00 from line to line", "growth unknown".
+std::string queue_growth(const Observations& seen);
+
 /// 14485 as "14,485", rounded.
 std::string with_commas(double number);
 

@@ -7,8 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "bench/explain/bench_line.h"
-
 namespace weir::bench {
 namespace {
 
@@ -27,11 +25,7 @@ std::string rate(std::optional<double> per_s) { return per_s ? with_commas(*per_
 
 Explainer::Explainer()
     : splitter_([this](std::string_view line) {
-        if (auto run = parse_bench_line(line)) {
-          bench_ = std::move(run);
-        } else {
-          observer_.feed(parse_line(line));
-        }
+        if (!bench_.feed(line)) observer_.feed(parse_line(line));
       }) {}
 
 void Explainer::end_of_input() {
@@ -42,12 +36,12 @@ void Explainer::end_of_input() {
 Result<Observations> Explainer::result() const {
   Observations seen = observer_.result();
   if (seen.samples + seen.queue_lines + seen.queue_full_lines == 0) {
-    if (bench_) return *bench_;
+    if (bench_.run()) return *bench_.run();
     return fail(
         ErrorKind::kInvalid,
         fmt::format(
             "nothing recognised in {} lines: expected lines like \"Message 1 received | Timestamp: 1618685061270 "
-            "| Latency: 12.36\" or \"IN QUEUE: 7\"",
+            "| Latency: 12.36\" or \"IN QUEUE: 7\", or what `weir bench seed` prints",
             seen.unknown_lines));
   }
   return seen;
@@ -93,9 +87,7 @@ std::string to_text(const Observations& seen, const Diagnosis& d) {
                                                 : "flat");
   }
   if (seen.queue_lines + seen.queue_full_lines > 0) {
-    fmt::format_to(out, "Queue     {} in the producer, {} at most\n",
-                   seen.queue_growth_per_record ? fmt::format("{:+.2f} a record", *seen.queue_growth_per_record)
-                                                : std::string("growth unknown"),
+    fmt::format_to(out, "Queue     {} in the producer, {} at most\n", queue_growth(seen),
                    with_commas(static_cast<double>(seen.max_queue)));
   }
 

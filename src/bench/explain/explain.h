@@ -1,10 +1,10 @@
 // `weir explain` without files: text in, a verdict out, as words or as one line of JSON.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
+#include "bench/explain/bench_line.h"
 #include "bench/explain/diagnose.h"
 #include "weir/types.h"
 
@@ -24,7 +24,7 @@ class Explainer {
 
  private:
   Observer observer_;
-  std::optional<Observations> bench_;  // a line of `weir bench seed --json`
+  BenchReader bench_;
   LineSplitter splitter_;
 };
 

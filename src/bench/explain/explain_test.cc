@@ -198,7 +198,7 @@ TEST(Explain, SmallBatchesQueueInTheProducer) {
     return explain(lines);
   };
   const Outcome small = run(2);
-  EXPECT_EQ(small.json["bottleneck"], "producer");
+  EXPECT_EQ(small.json["bottleneck"], "consumer") << "growing latency wins over a growing queue";
   EXPECT_NEAR(*small.seen.slope_ms_per_1000 / 1000, 4.0, 0.2);  // ms per ms
   EXPECT_NEAR(*small.seen.arrival_per_s, 1000, 1);
   EXPECT_NEAR(*small.seen.service_per_s, 200, 1);
@@ -206,6 +206,33 @@ TEST(Explain, SmallBatchesQueueInTheProducer) {
   const Outcome large = run(100);
   EXPECT_EQ(large.json["bottleneck"], "none");
   EXPECT_NEAR(*large.seen.slope_ms_per_1000 / 1000, 0, 0.01);
+}
+
+TEST(Explain, GrowingLatencyWinsOverAGrowingQueueHoweverItComes) {
+  for (const int batch : {1, 10, 100}) {
+    for (const int count : {10, 100, 3000}) {
+      for (const double noise : {0.0, 0.4}) {
+        std::string lines;
+        for (int i = 0; i < count; ++i) {
+          lines += queue(i / 2) + message(i + 1, kT0 + i / batch * batch, 10 + 0.552 * i + noise * ((i * 7) % 5 - 2));
+        }
+        const Outcome got = explain(lines);
+        EXPECT_EQ(got.json["bottleneck"], "consumer") << batch << " " << count << " " << noise << "\n" << got.text;
+        EXPECT_GE(got.diagnosis.confidence, 0.1) << got.text;
+      }
+    }
+  }
+}
+
+TEST(Explain, QueueLinesThatAreFewAreNotTakenForOnePerRecord) {
+  std::string lines;
+  for (int i = 0; i < 14; ++i) lines += queue(i * 1000);
+  const Outcome got = explain(lines);
+  EXPECT_EQ(got.json["bottleneck"], "producer");
+  EXPECT_EQ(got.json["queue_growth_per_record"], 1000.0);  // the mean step between neighbouring lines
+  EXPECT_NE(got.text.find("+1,000 from line to line"), std::string::npos) << got.text;
+  EXPECT_NE(got.text.find("lines are missing"), std::string::npos);
+  EXPECT_EQ(got.text.find("not one delivery report"), std::string::npos);
 }
 
 TEST(Explain, OnlyUnknownLinesAndFullQueuesEndARunOfQueueLines) {
@@ -239,6 +266,25 @@ TEST(Explain, ReadsTheLineOfTheBench) {
     explainer.end_of_input();
     EXPECT_FALSE(explainer.result()) << line;
   }
+}
+
+TEST(Explain, ReadsTheWordsOfTheBench) {
+  const Outcome got = explain(
+      "(a) as in the question: a burst, 77 us of work for each message\n"
+      "  14,485 messages, arrival 295,592/s, service 12,730/s\n"
+      "  receive minus append: first 15.0 ms, last 1103.8, p50 560.1, p99 1090.0, max 1104.2, +74.00 ms per 1,000\n"
+      "  mean time of a message: queued 0.001 ms sent 1.0 ms\n"
+      "  producer's queue: 11,666 at most, 2,836 acknowledged while the loop ran\n"
+      "(b) the same burst, no work: the rate of the messages is not the cause\n"
+      "  14,485 messages, arrival unknown, service 567,457/s\n"
+      "  producer's queue: 1 at most, 14,485 acknowledged while the loop ran\n");
+  EXPECT_EQ(got.json["bottleneck"], "consumer");
+  EXPECT_EQ(got.json["samples"], 14485);
+  EXPECT_EQ(got.json["service_per_s"], 12730.0);
+  EXPECT_EQ(got.json["slope_ms_per_1000"], 74.0);
+  EXPECT_NEAR(got.json["queue_growth_per_record"].get<double>(), 0.804, 0.001);
+  EXPECT_EQ(got.seen.max_queue, 11666);
+  EXPECT_EQ(got.seen.max_ms, 1104.2);
 }
 
 TEST(Explain, TwoInputsAreNotNeighbours) {

@@ -7,6 +7,8 @@
 namespace weir::bench {
 namespace {
 
+constexpr double kRounding = 0.001;  // ms
+
 double per_second(double count, double ms) { return count * 1000.0 / ms; }
 
 double seconds(const ServiceWindow& window) {
@@ -125,6 +127,7 @@ void Observer::step(const Point& from, const Point& to) {
   if (to.number != from.number + 1) return;
   ++seen_.neighbours;
   const double took = std::max(0.0, to.receive_ms - from.receive_ms);
+  if (to.receive_ms < from.receive_ms - kRounding) ++seen_.backwards;
   const double not_appended_yet = std::clamp(to.stamp_ms - from.receive_ms, 0.0, took);
   const double busy = took - not_appended_yet;
   step_time_ms_ += took;
@@ -212,7 +215,10 @@ Observations Observer::result() const {
     double stalled_ms = 0;
     // At least 8 times a quick step, and at least half a millisecond: below that it is noise of the machine.
     constexpr std::size_t kHalfMs = 20;
-    for (std::size_t i = std::max(quick + 4, kHalfMs); i < steps_.size(); ++i) stalled_ms += steps_[i].total_ms;
+    for (std::size_t i = std::max(quick + 4, kHalfMs); i < steps_.size(); ++i) {
+      stalled_ms += steps_[i].total_ms;
+      out.stalls += steps_[i].count;
+    }
     if (step_time_ms_ > 0) out.stalled = std::clamp(stalled_ms / step_time_ms_, 0.0, 1.0);
   }
   if (seen_.queue_steps > 0) {

@@ -67,6 +67,8 @@ struct Observations {
   /// Of that, the part spent in waits at least 8 times as long as a quick step although the record was appended
   /// already.
   double stalled = 0;
+  std::int64_t stalls = 0;     ///< such waits
+  std::int64_t backwards = 0;  ///< steps in which the receive time went back: times too rough to see waits in
 
   std::optional<double> queue_growth_per_record;  ///< mean step between neighbouring queue lines
   std::int64_t queue_steps = 0;
