@@ -183,14 +183,13 @@ SyncPoint Log::prepare_sync() {
     Segment& active = *segments_.back();
     const bool at_start = end_ == active.base();  // the roll has written it
     auto prepared = flush_indexes(active).and_then([&] { return at_start ? Result<void>() : write_snapshot(); });
+    no_checkpoint_ = prepared ? std::nullopt : std::optional(prepared.error());
     if (prepared) {
       point.checkpoint = true;
       rolled_ = false;
       since_checkpoint_ = 0;
       const Offset before = std::exchange(snapshot_, at_start ? kNoOffset : end_);
       if (before != kNoOffset && before != snapshot_) old_snapshot = directory_ / file_name(before, "snapshot");
-    } else {
-      log::warn("{}; the next start will take longer", prepared.error().message);
     }
   }
   mark(*segments_.back(), end_, segments_.back()->size());

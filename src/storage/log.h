@@ -128,6 +128,8 @@ class Log {
 
   /// Where the next start must scan from; every offset below is durable and indexed.
   Offset recovery_point() const { return recovery_point_; }
+  /// Why the last sync that should have moved it cannot (a full disk): the next start will take longer.
+  const std::optional<Error>& no_checkpoint() const { return no_checkpoint_; }
 
   /// Takes segments out of the log that time or size have passed; the work unlinks them. Never what is not durable.
   DiskWork retain(WallTime now);
@@ -182,6 +184,7 @@ class Log {
   bool parent_dirty_ = true;
   bool syncing_ = false;
   bool rolled_ = false;
+  std::optional<Error> no_checkpoint_;
   Bytes since_checkpoint_ = 0;
 
   std::array<Mark, 8> marks_;

@@ -128,11 +128,17 @@ DiskWork LogDirectory::checkpoint() {
 
 Result<void> LogDirectory::close(WallTime now) {
   Result<void> first_failure;
+  std::vector<std::string> postponed;  // why
   for (const auto& [partition, log] : logs_) {
     if (auto closed = log->close(now); !closed) {
       log::error("{}", closed.error().message);
       if (first_failure) first_failure = closed;
     }
+    if (const auto& why = log->no_checkpoint()) postponed.push_back(why->message);
+  }
+  if (!postponed.empty()) {
+    log::warn("{}: {} partitions without a new recovery point, the next start will take longer: {}", path_.string(),
+              postponed.size(), postponed.front());
   }
   if (auto written = checkpoint()(); !written && first_failure) first_failure = written;
   lock_.reset();
