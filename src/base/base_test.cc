@@ -73,6 +73,9 @@ TEST(LogEveryTest, CountsWhatItHeldBack) {
   clock.advance(30s);
   EXPECT_TRUE(every.allow(clock.now().mono));
   EXPECT_EQ(every.suppressed(), 2u);
+  EXPECT_FALSE(every.allow(clock.now().mono));
+  EXPECT_EQ(every.take_held(), 1u);
+  EXPECT_EQ(every.take_held(), 0u);
 }
 
 }  // namespace

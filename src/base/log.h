@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weir/types.h"
 
@@ -44,6 +45,8 @@ class Every {
   /// True when a line may be written now; `suppressed()` then says how many were held back since the last one.
   bool allow(MonoTime now);
   std::size_t suppressed() const { return reported_; }
+  /// How many were held back and never told, for a last line at the end; they count as told then.
+  std::size_t take_held() { return std::exchange(held_, 0); }
 
  private:
   Duration period_;

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "broker/settings.h"
+#include "runtime/file.h"
 
 namespace weir::broker {
 namespace {
@@ -15,6 +16,25 @@ std::string_view trim(std::string_view s) {
   const auto first = s.find_first_not_of(" \t\r\f");
   if (first == std::string_view::npos) return {};
   return s.substr(first, s.find_last_not_of(" \t\r\f") - first + 1);
+}
+
+/// What a file is that was taken for a server.properties; nothing when it may be one.
+std::string_view not_properties(std::string_view text, std::string_view file) {
+  const auto binary = [](unsigned char c) { return c < 0x20 && c != '\t' && c != '\r' && c != '\n' && c != '\f'; };
+  if (std::ranges::any_of(text, binary)) return "is not a text file; it must be";
+  if (file.ends_with(".yaml") || file.ends_with(".yml"))
+    return "is YAML, which weir up, agent, sink and guard read; here it must be";
+  // A name with nothing after the colon, or a list: no setting looks like that.
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto end = rest.find('\n');
+    const auto line = trim(rest.substr(0, end));
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+    if (line.empty() || line.front() == '#' || line.front() == '!') continue;
+    if (line.ends_with(':') || line.starts_with("---") || line.starts_with("- ")) {
+      return "looks like YAML, which weir up, agent, sink and guard read; here it must be";
+    }
+  }
+  return {};
 }
 
 std::string display(const std::optional<HostPort>& address) {
@@ -46,11 +66,20 @@ Result<HostPort> parse_host_port(std::string_view text) {
 BrokerConfig::BrokerConfig() { refresh(); }
 
 Result<void> BrokerConfig::load(const std::string& path) {
+  const auto status = runtime::posix_file_system().status(path);
+  if (status && status->type == runtime::FileType::kDirectory) {
+    return fail(ErrorKind::kInvalid, fmt::format("{}: is a directory; --config names a server.properties file", path));
+  }
   std::ifstream in(path, std::ios::binary);
   if (!in) return fail(ErrorKind::kNotFound, fmt::format("{}: cannot be read; check the path of --config", path));
   std::ostringstream text;
   text << in.rdbuf();
-  return parse(text.str(), path);
+  if (in.bad()) return fail(ErrorKind::kIo, fmt::format("{}: cannot be read", path));
+  const std::string_view content = text.view();
+  if (const auto what = not_properties(content, path); !what.empty()) {
+    return fail(ErrorKind::kInvalid, fmt::format("{}: {} a server.properties: one name=value a line", path, what));
+  }
+  return parse(content, path);
 }
 
 Result<void> BrokerConfig::parse(std::string_view text, std::string_view file) {

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <fstream>
+
 #include "broker/metadata_record.h"
 #include "broker/stranger.h"
 #include "broker/topics.h"
+#include "runtime/temp_directory.h"
 
 namespace weir::broker {
 namespace {
@@ -45,6 +48,25 @@ TEST(BrokerConfig, TheMoreSpecificNameWins) {
   EXPECT_EQ(config.node_id, 7);
   ASSERT_TRUE(config.set("node.id=8"));
   EXPECT_EQ(config.node_id, 8);
+}
+
+TEST(BrokerConfig, WhatIsNoServerPropertiesIsNamed) {
+  const runtime::TempDirectory dir;
+  const auto load = [&](const std::string& name, std::string_view text) -> std::string {
+    const auto path = dir.path() / name;
+    std::ofstream(path, std::ios::binary) << text;
+    const auto done = BrokerConfig().load(path.string());
+    return done ? "" : done.error().message.substr(path.string().size());
+  };
+  EXPECT_EQ(load("good", "# Kafka's\nnum.partitions: 3\nlog.cleanup.policy=\\\n  delete\r\n"), "");
+  EXPECT_NE(load("other", "broker:\n  listen: x\n").find("YAML"), std::string::npos);
+  EXPECT_NE(load("list", "a=b\n---\n").find("YAML"), std::string::npos);
+  EXPECT_NE(load("weir.yaml", "num.partitions: 3\n").find("YAML"), std::string::npos);
+  EXPECT_EQ(load("program", std::string_view("\x7f"
+                                             "ELF\0\1",
+                                             6)),
+            ": is not a text file; it must be a server.properties: one name=value a line");
+  EXPECT_NE(BrokerConfig().load(dir.path().string()).error().message.find("is a directory"), std::string::npos);
 }
 
 TEST(BrokerConfig, ListenersAndReplicationFactorsAreCheckedAtTheEnd) {

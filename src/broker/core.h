@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "broker/broker_config.h"
+#include "broker/complaints.h"
 #include "broker/decision.h"
 #include "broker/durable_waits.h"
 #include "broker/effects.h"
@@ -101,6 +102,10 @@ class Core {
   GroupCoordinator& groups() { return *groups_; }
   Quotas& quotas() { return *quotas_; }
   ProducerIds& producer_ids() { return producer_ids_; }
+  /// A line about a fault that clients repeat; see Complaints::warn.
+  void warn(std::string_view kind, std::string_view line) { complaints_.warn(now_.mono, kind, line); }
+  /// The disk refused an append to `log`: counted and, within limits, logged.
+  void append_refused(std::string_view log, const Error& error);
 
   /// The open request with this id; null when it is answered or its connection is gone. A `const Request&` given to a
   /// handler stays valid until the handler returns, also after reply().
@@ -157,12 +162,18 @@ class Core {
   void refuse(const Decision& decision, protocol::ErrorCode error);
   void answer_when(std::vector<Need> needs, std::vector<Answer> answers, protocol::ErrorCode on_failure);
   void add_metadata_need(std::vector<Need>& needs) const;
+  static bool add_need(const Partition& partition, std::vector<Need>& needs);
   void settle(const std::vector<DurableWaits::Settled>& settled);
   void replay(const MetadataRecord& record);
   void advanced(Partition& partition);
   void start_syncs();
   void metadata_synced(const Result<void>& outcome);
   void partition_synced(Partition& partition, const Result<void>& outcome);
+
+  // core_offsets.cc: keeping __consumer_offsets small
+  void shrink(Partition& partition);
+  Result<void> append_snapshot(Partition& partition, const std::vector<GroupRecord>& records);
+  void snapshot_durable(Partition& partition);
 
   // core_start.cc: loading
   Result<void> load_metadata();
@@ -197,6 +208,7 @@ class Core {
   bool removals_unsynced_ = false;  // partitions were renamed away: that must be durable before their topic's end is
   std::set<std::string> deleted_topics_;  // while loading
   CoreCounts counts_;
+  Complaints complaints_;
   MonoTime next_retention_{};
   Effects effects_;
 };

@@ -1,4 +1,6 @@
 // Decisions, fsync, and the answers that wait for it.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/log.h"
@@ -27,7 +29,7 @@ bool Core::commit(MetadataDecision decision) {
   bool appended = decision.records.empty() || !metadata_->failed;
   if (appended && !decision.records.empty()) {
     const auto done = metadata_->log.append(encode(decision.records));
-    if (!done) log::warn("metadata log: {}", done.error().message);
+    if (!done) append_refused("metadata log", done.error());
     appended = done.has_value();
     if (appended) {
       ++metadata_->appended;
@@ -53,8 +55,8 @@ bool Core::commit(GroupDecision decision) {
   }
   auto opened = partitions_->open(name, now_.wall);
   if (!opened || *opened == nullptr) {
-    log::warn("{}-{}: {}", kOffsetsTopic, decision.partition.value,
-              opened ? "no such partition" : opened.error().message);
+    warn("unusable partitions", fmt::format("{}-{}: {}", kOffsetsTopic, decision.partition.value,
+                                            opened ? "no such partition" : opened.error().message));
     refuse(decision, kRefused);
     return false;
   }
@@ -68,7 +70,7 @@ bool Core::commit(GroupDecision decision) {
     const ByteBuffer bytes = batch.build();
     const auto done = partition.log->append({.batches = bytes}, now_.wall);
     if (!done) {
-      log::warn("{}-{}: {}", kOffsetsTopic, decision.partition.value, done.error().message);
+      append_refused(fmt::format("{}-{}", kOffsetsTopic, decision.partition.value), done.error());
       refuse(decision, kRefused);
       return false;
     }
@@ -77,20 +79,29 @@ bool Core::commit(GroupDecision decision) {
                       record.value ? std::optional<ByteView>(*record.value) : std::nullopt, now_.wall);
     }
     appended(partition, bytes.size());
+    shrink(partition);
   }
   std::vector<Need> needs;
-  if (partition.config.durable_acks()) {
-    if (partition.log->end_offset() > partition.log->durable_offset()) {
-      if (partition.log->read_only()) {  // What is not durable there never will be.
-        refuse(decision, kRefused);
-        return false;
-      }
-      needs.push_back({partition.id, partition.log->end_offset().value});
-    }
-    add_metadata_need(needs);
+  bool lost = !add_need(partition, needs);
+  for (const PartitionId other : decision.also_read) {
+    const auto read = partitions_->open({name.topic, other}, now_.wall);
+    lost = lost || !read || *read == nullptr || !add_need(**read, needs);
   }
+  if (lost) {
+    refuse(decision, kRefused);
+    return false;
+  }
+  if (partition.config.durable_acks()) add_metadata_need(needs);
   answer_when(std::move(needs), std::move(decision.answers), kRefused);
   return true;
+}
+
+/// What the partition shows must be durable. False when it never will be.
+bool Core::add_need(const Partition& partition, std::vector<Need>& needs) {
+  const std::int64_t end = partition.log->end_offset().value;
+  if (!partition.config.durable_acks() || end <= partition.log->durable_offset().value) return true;
+  needs.push_back({partition.id, end});
+  return !partition.log->read_only();
 }
 
 /// Answers may speak of a topic or a setting that is only a moment old.
@@ -224,6 +235,11 @@ bool Core::ensure_offsets_topic() {
 // ---- Appends and fsync
 // ---------------------------------------------------------------------------------------------------
 
+void Core::append_refused(std::string_view log, const Error& error) {
+  ++counts_.refused_appends;
+  warn("refused appends", fmt::format("{}: not appended: {}", log, error.message));
+}
+
 void Core::appended(Partition& partition, std::uint64_t bytes) {
   partition.unsynced_bytes += bytes;
   dirty_.push_back(partition.id);
@@ -242,6 +258,9 @@ void Core::start_syncs() {
     Partition* partition = partitions_->find(id);
     if (partition == nullptr || !partition->sync_due()) continue;
     partition->syncing = partition->log->prepare_sync();
+    if (const auto& why = partition->log->no_checkpoint()) {
+      warn("postponed recovery points", why->message + "; the next start will take longer");
+    }
     partition->unsynced_bytes = 0;
     effects_.push_back(Sync{id, partition->syncing->work});
   }
@@ -305,6 +324,7 @@ void Core::partition_synced(Partition& partition, const Result<void>& outcome) {
     settle(waits_.failed(partition.id));
     return;
   }
+  if (partition.snapshot) snapshot_durable(partition);
   dirty_.push_back(partition.id);
   if (partition.config.durable_acks()) advanced(partition);
 }

@@ -30,6 +30,9 @@ Result<std::unique_ptr<Core>> Core::open(runtime::FileSystem& files, BrokerConfi
   if (auto done = core->open_partitions(); !done) return tl::unexpected(done.error());
   if (auto done = core->load_groups(); !done) return tl::unexpected(done.error());
   core->groups_->loaded(now);
+  core->partitions_->each([&](Partition& partition) {
+    if (partition.name.topic == kOffsetsTopic) core->shrink(partition);
+  });
   core->next_retention_ = now.mono + core->retention_period();
   return core;
 }
@@ -45,6 +48,8 @@ Result<void> Core::load_metadata() {
   if (!log) return tl::unexpected(log.error());
   metadata_ = std::make_unique<MetadataState>(std::move(*log));
   metadata_->appended = metadata_->durable = static_cast<std::int64_t>(metadata_->log.records());
+  // A killed process leaves records that the disk may not have yet, and from here on they are built upon.
+  if (auto done = metadata_->log.prepare_sync()(); !done) return done;
   if (!cluster_id_.empty()) return rewrite_metadata();
   if (!directory_->found().empty()) {
     return fail(
@@ -156,6 +161,7 @@ Duration Core::retention_period() const {
 
 void Core::retain() {
   next_retention_ = now_.mono + retention_period();
+  complaints_.finish();
   partitions_->each([&](Partition& partition) {
     if (auto work = partition.log->retain(now_.wall)) effects_.push_back(Chore{std::move(work)});
   });
@@ -163,6 +169,7 @@ void Core::retain() {
 
 Result<void> Core::close(Now now) {
   begin(now);
+  complaints_.finish();
   if (metadata_->appended > metadata_->durable && !metadata_->failed) {
     if (auto done = metadata_->log.prepare_sync()(); !done) return done;
   }

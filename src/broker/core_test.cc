@@ -8,6 +8,8 @@
 #include "protocol/messages/18_api_versions.h"
 #include "protocol/messages/22_init_producer_id.h"
 #include "protocol/messages/2_list_offsets.h"
+#include "protocol/messages/8_offset_commit.h"
+#include "protocol/messages/9_offset_fetch.h"
 
 namespace weir::broker {
 namespace {
@@ -190,8 +192,34 @@ TEST(Core, AFullDiskIsARetriableErrorAndPasses) {
   h.files.set_free_space(10);
   EXPECT_EQ(h.only(h.ask(h.produce("t", h.batch({"no room"})), 9)).error_code, ErrorCode::kKafkaStorageError);
   EXPECT_EQ(h.records(h.ask(h.fetch("t", 0), 11)), (Records{{0, "first"}}));
+  EXPECT_EQ(h.core->counts().refused_appends, 1u);
   h.files.set_free_space(std::nullopt);
   EXPECT_EQ(h.only(h.ask(h.produce("t", h.batch({"room"})), 9)).base_offset, 1);
+}
+
+TEST(Core, OffsetsOfManyGroupsAreShownWhenAllOfThemAreDurable) {
+  CoreHarness h;
+  h.create("t");
+  ASSERT_NE(h.core->group_partition("a"), h.core->group_partition("b"));
+  protocol::OffsetFetchRequest both;
+  for (const std::int64_t offset : {7, 8}) {
+    h.run_syncs();
+    for (const char* group : {"a", "b"}) {
+      protocol::OffsetCommitRequest commit{.group_id = group, .generation_id_or_member_epoch = -1};
+      commit.topics.push_back({"t", {}, {{0, offset, -1, ""}}});
+      h.send(commit, 7);
+    }
+  }
+  for (const char* group : {"a", "b"}) both.groups.push_back({group, {}, -1, std::nullopt});
+  const auto id = h.send(both, 8);
+  ASSERT_EQ(h.syncs.size(), 2u);
+  h.run_one_sync();
+  EXPECT_EQ(h.answer<protocol::OffsetFetchResponse>(id), nullptr)
+      << "a crash could take back what it shows of the other";
+  h.run_syncs();
+  const auto* answer = h.answer<protocol::OffsetFetchResponse>(id);
+  ASSERT_NE(answer, nullptr);
+  for (const auto& group : answer->groups) EXPECT_EQ(group.topics.at(0).partitions.at(0).committed_offset, 8);
 }
 
 TEST(Core, AClientThatGoesAwayIsForgotten) {
@@ -305,6 +333,11 @@ TEST(Core, ListsOffsetsOfTimesUpToTheHighWatermark) {
   h.run_syncs();
   EXPECT_EQ(offset_of(-1), 3);
   EXPECT_EQ(offset_of(-3), 2);
+  protocol::ListOffsetsRequest twice{.replica_id = -1};
+  twice.topics.push_back({.name = "t"});
+  twice.topics[0].partitions.assign(2, {.partition_index = 0, .timestamp = -1});
+  const auto answer = h.ask(twice, 7).topics.at(0);
+  for (const auto& partition : answer.partitions) EXPECT_EQ(partition.error_code, ErrorCode::kInvalidRequest);
 }
 
 TEST(Core, ApiVersionsFollowsTheTable) {

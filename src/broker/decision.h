@@ -49,6 +49,8 @@ struct GroupDecision {
   PartitionId partition;
   std::vector<GroupRecord> records;
   std::vector<Answer> answers;
+  std::vector<PartitionId>
+      also_read{};  ///< Other partitions of it that the answers speak of: durable before they leave.
 };
 
 /// For the metadata log: topics, configs, quotas, producer ids.

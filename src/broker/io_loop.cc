@@ -1,5 +1,7 @@
 #include "broker/io_loop.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 #include <vector>
 
@@ -68,13 +70,7 @@ void IoLoop::closed(ConnectionId connection) {
 
 void IoLoop::complain(const std::string& peer, const std::string& why, const char* reason) {
   server_.metrics().refused(reason);
-  if (!complaints_.allow(loop_.now().mono)) return;
-  if (complaints_.suppressed() > 0) {
-    log::warn("closed the connection of {}: {} ({} more closed since the last such line)", peer, why,
-              complaints_.suppressed());
-  } else {
-    log::warn("closed the connection of {}: {}", peer, why);
-  }
+  complaints_.warn(loop_.now().mono, "closed connections", fmt::format("closed the connection of {}: {}", peer, why));
 }
 
 void IoLoop::close_idle() {
@@ -95,6 +91,7 @@ void IoLoop::close_idle() {
 }
 
 void IoLoop::stop() {
+  complaints_.finish();
   std::vector<std::shared_ptr<ClientConnection>> all;
   for (const auto& [id, connection] : connections_) all.push_back(connection);
   for (const auto& connection : all) connection->close_when_sent("the broker is stopping");

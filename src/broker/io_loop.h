@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "base/log.h"
+#include "broker/complaints.h"
 #include "broker/effects.h"
 #include "broker/request.h"
 #include "runtime/event_loop.h"
@@ -44,7 +44,7 @@ class IoLoop {
   void closed(ConnectionId connection);
   /// The request queue has room again: the connection, if it is still there, reads on.
   void room(ConnectionId connection);
-  /// Says why a connection is closed: at most one line every 30 s.
+  /// Says why a connection is closed; counted and, within limits, logged.
   void complain(const std::string& peer, const std::string& why, const char* reason);
 
  private:
@@ -57,7 +57,7 @@ class IoLoop {
   const std::uint64_t index_;
   std::uint64_t next_connection_ = 0;
   std::unordered_map<ConnectionId, std::shared_ptr<ClientConnection>> connections_;
-  log::Every complaints_{std::chrono::seconds(30)};
+  Complaints complaints_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

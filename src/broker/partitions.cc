@@ -8,7 +8,7 @@ bool Partition::sync_due() const {
   if (removed || syncing || !log->needs_sync()) return false;
   // Page-cache semantics still sync now and then, so that a start after a crash need not scan everything.
   return log->end_offset() - log->durable_offset() >= config.flush_messages ||
-         unsynced_bytes >= config.log.checkpoint_bytes;
+         unsynced_bytes >= config.log.checkpoint_bytes || snapshot.has_value();
 }
 
 Result<Partition*> Partitions::open(const TopicPartition& name, WallTime now) {

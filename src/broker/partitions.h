@@ -18,6 +18,11 @@
 
 namespace weir::broker {
 
+/// Everything alive in a log, appended in one go to offsets [from, to).
+struct Snapshot {
+  Offset from, to;
+};
+
 struct Partition {
   LogId id;
   TopicPartition name;
@@ -26,7 +31,11 @@ struct Partition {
   std::optional<storage::SyncPoint> syncing;  ///< The fdatasync a log loop is at.
   std::uint64_t unsynced_bytes = 0;           ///< Appended since the last sync was prepared.
   std::set<RequestId> fetches;                ///< Long polls to look at again when more can be shown.
-  bool removed = false;                       ///< Its topic is deleted; lives on only until its sync is back.
+  /// Of `__consumer_offsets` (core_offsets.cc): when its size is worth a look, and the snapshot that is not durable
+  /// yet.
+  std::uint64_t shrink_above = 0;
+  std::optional<Snapshot> snapshot;
+  bool removed = false;  ///< Its topic is deleted; lives on only until its sync is back.
 
   /// Consumers see what lies below: the durable offset, or the end under page-cache semantics.
   Offset high_watermark() const {

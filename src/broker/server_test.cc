@@ -5,6 +5,8 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <set>
+#include <thread>
 
 #include "broker/core_harness.h"
 #include "protocol/messages/18_api_versions.h"
@@ -143,6 +145,58 @@ TEST_F(ServerTest, TheQueueIsBoundInBytesToo) {
   gate.open();
   for (int i = 0; i < 10; ++i) receive<protocol::ProduceRequest>(socket, i, 9);
   files.on_sync(nullptr);
+}
+
+TEST_F(ServerTest, ASlowLogDiskDelaysRepliesWhileMemoryStaysBoundedAndNothingFails) {
+  constexpr int kProducers = 4, kEach = 60;
+  constexpr Bytes kSize = 20000, kRoom = 200000;
+  constexpr auto kSlow = std::chrono::milliseconds(10);
+  serve({"queued.max.requests=16", "queued.max.request.bytes=200000"});
+  auto reader = connect();
+  create(reader, "t");
+  Bytes most_bytes = 0;
+  std::size_t most_requests = 0;
+  files.on_sync([&](const runtime::Path& path) {
+    if (path.extension() != ".log" || path.parent_path().filename() != "t-0") return;
+    most_bytes = std::max(most_bytes, server->queue().bytes());
+    most_requests = std::max(most_requests, server->queue().requests());
+    std::this_thread::sleep_for(kSlow);
+  });
+  const MonoTime start = system_clock().now().mono;
+  std::mutex mutex;
+  std::set<std::int64_t> offsets;
+  std::vector<std::thread> producers;
+  for (int p = 0; p < kProducers; ++p) {
+    producers.emplace_back([&] {
+      auto socket = connect();
+      // Everything is sent before the first answer is read: only the broker can hold this back.
+      for (int i = 0; i < kEach; ++i) send(socket, i, CoreHarness::produce("t", batch(kSize)), 9);
+      for (int i = 0; i < kEach; ++i) {
+        const auto answer = CoreHarness::only(receive<protocol::ProduceRequest>(socket, i, 9));
+        EXPECT_EQ(answer.error_code, protocol::ErrorCode::kNone);
+        std::lock_guard lock(mutex);
+        EXPECT_TRUE(offsets.insert(answer.base_offset).second);
+      }
+    });
+  }
+  for (auto& producer : producers) producer.join();
+  EXPECT_GE(system_clock().now().mono - start, kSlow * (kProducers * kEach * kSize / (kRoom + kSize)));
+  EXPECT_EQ(offsets.size(), std::size_t{kProducers * kEach});
+  EXPECT_EQ(*offsets.rbegin(), kProducers * kEach - 1) << "each record is in the log once";
+  files.on_sync(nullptr);
+  EXPECT_GT(most_bytes, kRoom / 2) << "the disk was never behind: the test shows nothing";
+  EXPECT_LT(most_bytes, kRoom + kSize + 1000);
+  EXPECT_LE(most_requests, 16u);
+  std::int64_t next = 0;
+  while (next < kProducers * kEach) {
+    send(reader, 5, CoreHarness::fetch("t", next), 11);
+    const auto records = CoreHarness::records(receive<protocol::FetchRequest>(reader, 5, 11));
+    ASSERT_FALSE(records.empty());
+    for (const auto& [offset, value] : records) {
+      ASSERT_EQ(offset, next++);
+      ASSERT_EQ(value.size(), kSize);
+    }
+  }
 }
 
 TEST_F(ServerTest, LongPollsDoNotFillTheQueue) {

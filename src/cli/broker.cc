@@ -32,7 +32,13 @@ Result<broker::BrokerConfig> settings_of(const Options& options) {
   // What is said on the command line goes before the file.
   std::vector<std::string> settings = options.settings;
   if (!options.data.empty()) settings.push_back("log.dirs=" + options.data);
-  if (!options.listen.empty()) settings.push_back("listeners=PLAINTEXT://" + options.listen);
+  if (!options.listen.empty()) {
+    if (auto address = broker::parse_host_port(options.listen); !address) {
+      return fail(address.error().kind, "--listen: " + address.error().message + "; for example 127.0.0.1:9092");
+    }
+    const bool named = options.listen.find("://") != std::string::npos;
+    settings.push_back("listeners=" + (named ? options.listen : "PLAINTEXT://" + options.listen));
+  }
   for (const std::string& setting : settings) {
     if (auto done = config.set(setting); !done) return tl::unexpected(done.error());
   }

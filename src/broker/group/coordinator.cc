@@ -77,13 +77,13 @@ void GroupCoordinator::replay(PartitionId partition, ByteView key_bytes, std::op
       Group* group = find(group_key->group);
       if (group == nullptr) return;
       group->load({});
-      group->stored = false;
+      group->stored.reset();
       return forget_if_unused(group_key->group);
     }
     auto value = protocol::decode_versioned<protocol::GroupMetadataValue>(*value_bytes);
     if (!value) return damaged(value.error());
     Group& group = find_or_add(group_key->group);
-    group.stored = true;
+    group.stored = to_buffer(*value_bytes);
     if (loading_) return group.load(*value);
     // Our own decision: members are in memory already; what it decides is that everybody has an assignment now.
     group.state_since = stored_time(value->current_state_timestamp);
@@ -92,7 +92,20 @@ void GroupCoordinator::replay(PartitionId partition, ByteView key_bytes, std::op
       if (Member* member = group.member(stored.member_id)) member->assignment = std::move(stored.assignment);
     }
     group.state = GroupState::kStable;
+  } else {
+    foreign_.insert(partition);
   }
+}
+
+std::optional<std::vector<GroupRecord>> GroupCoordinator::live_records(PartitionId partition) const {
+  if (foreign_.contains(partition)) return std::nullopt;
+  std::vector<GroupRecord> records;
+  for (const auto& [id, group] : groups_) {
+    if (host_.partition_of(id) != partition) continue;
+    if (group.stored) records.push_back(group_record(id, *group.stored));
+    for (const auto& [tp, offset] : group.offsets) records.push_back(offset_record(id, tp, offset));
+  }
+  return records;
 }
 
 void GroupCoordinator::loaded(Now now) {

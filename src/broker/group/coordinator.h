@@ -88,6 +88,10 @@ class GroupCoordinator {
   /// The offsets that groups committed for the topic go too.
   void topic_deleted(std::string_view topic);
 
+  /// What a partition of `__consumer_offsets` is there to remember: replayed, these records give the state that all its
+  /// records give. None when it holds records of types that are not ours and must be left alone.
+  std::optional<std::vector<GroupRecord>> live_records(PartitionId partition) const;
+
   /// For tests and metrics: by id.
   const std::map<std::string, Group, std::less<>>& groups() const { return groups_; }
 
@@ -143,6 +147,7 @@ class GroupCoordinator {
   GroupHost& host_;
   std::map<std::string, Group, std::less<>> groups_;
   std::set<Wake> wakes_;
+  std::set<PartitionId> foreign_;  // partitions with records of unknown types
   std::optional<MonoTime> next_expiry_check_;
   bool loading_ = true;
 };

@@ -123,7 +123,8 @@ class Group {
   std::optional<std::string> protocol_name;
   std::optional<std::string> leader;
   std::optional<WallTime> state_since;  ///< When it was last stored; nothing for a group that only commits offsets.
-  bool stored = false;                  ///< A group record exists, so removing the group needs a tombstone.
+  /// The value of its latest group record; while there is one, removing the group needs a tombstone.
+  std::optional<ByteBuffer> stored;
 
   /// Members that were told their id and asked to join again with it (KIP-394), until when.
   std::map<std::string, MonoTime, std::less<>> pending;

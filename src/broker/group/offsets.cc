@@ -1,5 +1,7 @@
 // Committed offsets: commit, fetch, expire.
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "broker/group/coordinator.h"
@@ -141,20 +143,24 @@ void GroupCoordinator::commit_offsets(Now now, const Request& request) {
 void GroupCoordinator::fetch_offsets(const Request& request) {
   const auto& message = request.as<OffsetFetchRequest>();
   OffsetFetchResponse response;
+  std::set<PartitionId> partitions;
   // Until version 7 a request asks for one group.
-  std::string_view first_group = message.group_id;
   if (request.version < 8) {
+    partitions.insert(host_.partition_of(message.group_id));
     response.topics = committed<OffsetFetchResponse::OffsetFetchResponseTopic>(find(message.group_id), message.topics);
   } else {
     for (const auto& asked : message.groups) {
       auto topics = committed<OffsetFetchResponse::OffsetFetchResponseTopics>(find(asked.group_id), asked.topics);
       response.groups.push_back({asked.group_id, std::move(topics), ErrorCode::kNone});
+      partitions.insert(host_.partition_of(asked.group_id));
     }
-    if (!message.groups.empty()) first_group = message.groups.front().group_id;
   }
-  // Answered when what it shows is durable: a crash must not take back what a client has seen. A request for groups of
-  // several partitions (a monitor's) waits for the first one's only.
-  host_.commit({host_.partition_of(first_group), {}, {{request.id, respond(std::move(response)), refuse_fetch}}});
+  if (partitions.empty()) return host_.reply(request.id, respond(std::move(response)));
+  // Answered when what it shows is durable: a crash must not take back what a client has seen.
+  host_.commit({*partitions.begin(),
+                {},
+                {{request.id, respond(std::move(response)), refuse_fetch}},
+                {std::next(partitions.begin()), partitions.end()}});
 }
 
 void GroupCoordinator::topic_deleted(std::string_view topic) {

@@ -39,6 +39,8 @@ GroupRecord group_record(std::string_view group, const protocol::GroupMetadataVa
   return {group_key(group), protocol::encode_versioned(value, kGroupValueVersion)};
 }
 
+GroupRecord group_record(std::string_view group, ByteView value) { return {group_key(group), to_buffer(value)}; }
+
 GroupRecord group_tombstone(std::string_view group) { return {group_key(group), std::nullopt}; }
 
 WallTime stored_time(std::int64_t unix_ms) {

@@ -23,6 +23,8 @@ inline constexpr std::int16_t kGroupValueVersion = 3;
 GroupRecord offset_record(std::string_view group, const TopicPartition& partition, const CommittedOffset& offset);
 GroupRecord offset_tombstone(std::string_view group, const TopicPartition& partition);
 GroupRecord group_record(std::string_view group, const protocol::GroupMetadataValue& value);
+/// The same with the value as it was stored before.
+GroupRecord group_record(std::string_view group, ByteView value);
 GroupRecord group_tombstone(std::string_view group);
 
 Result<CommittedOffset> decode_offset(ByteView value);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "base/log.h"
 #include "broker/batch_check.h"
 #include "broker/core.h"
 #include "broker/handlers/handler.h"
@@ -81,8 +80,7 @@ std::optional<Refusal> check_against(const TopicConfig& config, const TopicParti
 }
 
 Refusal storage_refusal(Core& core, const TopicPartition& name, const Error& error) {
-  ++core.counts().refused_appends;
-  log::warn("{}-{}: not appended: {}", name.topic, name.partition.value, error.message);
+  core.append_refused(fmt::format("{}-{}", name.topic, name.partition.value), error);
   return {ErrorCode::kKafkaStorageError, error.message};
 }
 

@@ -1,9 +1,10 @@
 // FindCoordinator: this broker, for every group; nobody for transactions, which are not served yet.
 #include "protocol/messages/10_find_coordinator.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
-#include "base/log.h"
 #include "broker/core.h"
 #include "broker/handlers/handler.h"
 
@@ -35,9 +36,9 @@ Coordinator find(Core& core, const Request& request, std::int8_t type, const std
       }
       return {key, core.config().node_id, core.endpoint().host, core.endpoint().port, ErrorCode::kNone, std::nullopt};
     case kTransaction:
-      log::warn(
-          "client '{}' from {} wants transactions (transactional.id '{}'): not supported yet, remove transactional.id",
-          request.client_id, request.client_host, key);
+      core.warn("clients wanting transactions", fmt::format("client '{}' from {} wants transactions (transactional.id "
+                                                            "'{}'): not supported yet, remove transactional.id",
+                                                            request.client_id, request.client_host, key));
       return refused(key, transactions_refused(request.version),
                      "This broker does not support transactions yet: remove transactional.id");
     default: return refused(key, ErrorCode::kInvalidRequest, "This broker has no coordinator for this type of key");

@@ -1,9 +1,10 @@
 // Fetch: whole batches up to the high watermark, or wait for them.
 #include "protocol/messages/1_fetch.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "base/log.h"
 #include "broker/core.h"
 #include "broker/handlers/handler.h"
 #include "broker/quota.h"
@@ -37,7 +38,7 @@ PartitionData read(Core& core, const TopicPartition& name, const FetchRequest::F
   if (wanted.current_leader_epoch > 0) return failure(index, ErrorCode::kUnknownLeaderEpoch);
   const auto opened = core.partitions().open(name, core.now().wall);
   if (!opened) {
-    log::warn("{}-{}: cannot be read: {}", name.topic, index, opened.error().message);
+    core.warn("failed reads", fmt::format("{}-{}: cannot be read: {}", name.topic, index, opened.error().message));
     return failure(index, ErrorCode::kKafkaStorageError);
   }
   if (*opened == nullptr) return failure(index, ErrorCode::kUnknownTopicOrPartition);
@@ -58,7 +59,8 @@ PartitionData read(Core& core, const TopicPartition& name, const FetchRequest::F
   const Bytes most = std::min(room, static_cast<Bytes>(std::max(wanted.partition_max_bytes, 0)));
   auto slice = partition.log->read(from, most, up_to, attempt.bytes == 0);
   if (!slice) {
-    log::warn("{}-{}: cannot be read at offset {}: {}", name.topic, index, from.value, slice.error().message);
+    core.warn("failed reads", fmt::format("{}-{}: cannot be read at offset {}: {}", name.topic, index, from.value,
+                                          slice.error().message));
     return failure(index, slice.error().kind == ErrorKind::kNotFound ? ErrorCode::kOffsetOutOfRange
                                                                      : ErrorCode::kKafkaStorageError);
   }

@@ -4,9 +4,10 @@
 // Kafka, one without a transactional id just gets a new id at epoch 0: only transactions need the old one.
 #include "protocol/messages/22_init_producer_id.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
-#include "base/log.h"
 #include "broker/core.h"
 #include "broker/handlers/handler.h"
 
@@ -24,9 +25,10 @@ Response refuse(const Request&, ErrorCode error) { return respond(InitProducerId
 void handle_init_producer_id(Core& core, const Request& request) {
   const auto& message = request.as<protocol::InitProducerIdRequest>();
   if (message.transactional_id) {
-    log::warn(
-        "client '{}' from {} wants transactions (transactional.id '{}'): not supported yet, remove transactional.id",
-        request.client_id, request.client_host, *message.transactional_id);
+    core.warn("clients wanting transactions",
+              fmt::format("client '{}' from {} wants transactions (transactional.id '{}'): not supported yet, remove "
+                          "transactional.id",
+                          request.client_id, request.client_host, *message.transactional_id));
     return core.reply(request.id, refuse(request, ErrorCode::kTransactionalIdAuthorizationFailed));
   }
   if ((message.producer_id < 0) != (message.producer_epoch < 0)) {

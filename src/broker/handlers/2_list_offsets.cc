@@ -1,7 +1,12 @@
 // ListOffsets: the first, the last, or the offset of a time.
 #include "protocol/messages/2_list_offsets.h"
 
-#include "base/log.h"
+#include <fmt/format.h>
+
+#include <map>
+#include <string_view>
+#include <utility>
+
 #include "broker/core.h"
 #include "broker/handlers/handler.h"
 
@@ -58,7 +63,8 @@ PartitionResponse look_up(Core& core, const TopicPartition& name, std::int64_t t
   const auto hit =
       timestamp == kMaxTimestamp ? partition.log->find_max_timestamp() : partition.log->find_timestamp(timestamp);
   if (!hit) {
-    log::warn("{}-{}: time index cannot be read: {}", name.topic, name.partition.value, hit.error().message);
+    core.warn("failed reads", fmt::format("{}-{}: time index cannot be read: {}", name.topic, name.partition.value,
+                                          hit.error().message));
     return fail_with(ErrorCode::kKafkaStorageError);
   }
   // A record that consumers cannot see yet is not there for them.
@@ -71,10 +77,20 @@ PartitionResponse look_up(Core& core, const TopicPartition& name, std::int64_t t
 void handle_list_offsets(Core& core, const Request& request) {
   const auto& list = request.as<protocol::ListOffsetsRequest>();
   ListOffsetsResponse response;
+  // A partition asked for twice is refused twice, as in Kafka: clients tell answers apart by partition.
+  std::map<std::pair<std::string_view, std::int32_t>, int> asked;
+  for (const auto& topic : list.topics) {
+    for (const auto& partition : topic.partitions) ++asked[{topic.name, partition.partition_index}];
+  }
   for (const auto& topic : list.topics) {
     auto& out = response.topics.emplace_back();
     out.name = topic.name;
     for (const auto& partition : topic.partitions) {
+      if (asked[{topic.name, partition.partition_index}] > 1) {
+        out.partitions.push_back(
+            {.partition_index = partition.partition_index, .error_code = ErrorCode::kInvalidRequest});
+        continue;
+      }
       if (partition.current_leader_epoch > 0) {
         out.partitions.push_back(
             {.partition_index = partition.partition_index, .error_code = ErrorCode::kUnknownLeaderEpoch});

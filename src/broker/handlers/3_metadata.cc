@@ -1,7 +1,8 @@
 // Metadata: the broker and its topics; may create them.
 #include "protocol/messages/3_metadata.h"
 
-#include "base/log.h"
+#include <fmt/format.h>
+
 #include "broker/core.h"
 #include "broker/handlers/authorized_operations.h"
 #include "broker/handlers/handler.h"
@@ -35,7 +36,7 @@ ErrorCode create(Core& core, const std::string& name) {
   NewTopic topic{.name = name};
   if (const auto refusal = check_new_topic(core.config(), core.topics(), topic)) {
     if (refusal->error != ErrorCode::kInvalidTopicException)
-      log::warn("topic '{}' is not created: {}", name, refusal->message);
+      core.warn("refused topics", fmt::format("topic '{}' is not created: {}", name, refusal->message));
     return refusal->error;
   }
   return core.commit(MetadataDecision{records_of(topic), {}}) ? ErrorCode::kNone : ErrorCode::kKafkaStorageError;
