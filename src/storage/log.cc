@@ -61,8 +61,9 @@ std::uint64_t Log::size() const {
 
 Result<Appended> Log::append(const AppendRequest& request, WallTime now) {
   if (read_only_)
-    return fail(ErrorKind::kClosed,
-                fmt::format("{} is read-only after a failed sync: check the disk and restart", directory_.string()));
+    return fail(
+        ErrorKind::kClosed,
+        fmt::format("{} is read-only after a failed write or sync: check the disk and restart", directory_.string()));
   auto headers = headers_of(request.batches);
   if (!headers) return tl::unexpected(headers.error());
 
@@ -195,8 +196,8 @@ SyncPoint Log::prepare_sync() {
   mark(*segments_.back(), end_, segments_.back()->size());
   const bool own = std::exchange(directory_dirty_, false);
   const bool parent = std::exchange(parent_dirty_, false);
-  point.work = [&files = cache_.files(), dirty = std::exchange(dirty_, {}), own, parent, directory = directory_,
-                old_snapshot]() -> Result<void> {
+  point.work = [&files = cache_.files(), names = names_, dirty = std::exchange(dirty_, {}), own, parent,
+                directory = directory_, old_snapshot]() -> Result<void> {
     for (const auto& file : dirty) {
       if (auto synced = file->sync(); !synced) return synced;
     }
@@ -206,7 +207,8 @@ SyncPoint Log::prepare_sync() {
     if (parent) {
       if (auto synced = files.sync_directory(directory.parent_path()); !synced) return synced;
     }
-    if (old_snapshot) return files.remove(*old_snapshot);
+    // One that stays is harmless: the start takes the latest.
+    if (old_snapshot) (void)names->remove(files, *old_snapshot);
     return {};
   };
   return point;
@@ -219,7 +221,7 @@ void Log::synced(const SyncPoint& point, const Result<void>& outcome) {
     // What the kernel could not write it has forgotten: only what was durable before can be shown.
     log::error("{}: {}; the partition is read-only up to offset {} until a restart", directory_.string(),
                outcome.error().message, durable_.value);
-    read_only_ = true;
+    read_only_ = sync_failed_ = true;
     end_ = durable_;
     return;
   }
@@ -230,7 +232,7 @@ void Log::synced(const SyncPoint& point, const Result<void>& outcome) {
 Result<void> Log::close(WallTime now) {
   WEIR_ASSERT(!syncing_);
   expire_producers(now);
-  if (read_only_ || recovery_point_ == end_) return {};
+  if (sync_failed_ || recovery_point_ == end_) return {};
   segments_.back()->seal();
   rolled_ = true;  // asks for a checkpoint
   const SyncPoint point = prepare_sync();
@@ -370,8 +372,15 @@ DiskWork Log::retain(WallTime now) {
   if (options_.retention_time) {
     for (const auto& segment : segments_) {
       const auto largest = segment->largest_timestamp();
-      if (!largest || largest->offset == kNoOffset || now_ms - largest->timestamp <= in_ms(*options_.retention_time))
-        break;
+      if (!largest || segment->size() == 0) break;
+      std::int64_t newest = largest->timestamp;
+      if (largest->offset == kNoOffset) {  // no record has a timestamp
+        const auto file = segment->log_file();
+        const auto status = file ? (*file)->status() : tl::unexpected(file.error());
+        if (!status) break;
+        newest = to_unix_ms(status->modified);
+      }
+      if (now_ms - newest <= in_ms(*options_.retention_time)) break;
       ++by_time;
     }
   }
@@ -393,6 +402,16 @@ DiskWork Log::drop_before(Offset offset) {
   return drop(count);
 }
 
+Result<void> Log::Names::remove(runtime::FileSystem& files, const runtime::Path& path) {
+  std::lock_guard lock(mutex);
+  return ours ? files.remove(path) : Result<void>();
+}
+
+void Log::abandon() {
+  std::lock_guard lock(names_->mutex);
+  names_->ours = false;
+}
+
 /// Takes out the first `count` segments, as far as they are durable.
 DiskWork Log::drop(std::size_t count) {
   if (read_only_) return {};
@@ -411,8 +430,8 @@ DiskWork Log::drop(std::size_t count) {
   recovery_point_ = std::max(recovery_point_, start_offset());
   // The segment that carries on must be on disk, by name and with what it knows about producers, before the others go.
   // These go one by one: a crash that brought back an older one only would leave a hole as lost batches leave it.
-  return [&files = cache_.files(), gone = std::move(gone), sync = directory_dirty_, directory = directory_,
-          snapshot = segments_.front()->path("snapshot")]() -> Result<void> {
+  return [&files = cache_.files(), names = names_, gone = std::move(gone), sync = directory_dirty_ || syncing_,
+          directory = directory_, snapshot = segments_.front()->path("snapshot")]() -> Result<void> {
     if (auto file = files.open(snapshot, runtime::OpenMode::kWrite)) {
       if (auto synced = (*file)->sync(); !synced) return synced;
     } else if (file.error().kind != ErrorKind::kNotFound) {
@@ -423,7 +442,7 @@ DiskWork Log::drop(std::size_t count) {
     }
     for (const auto& name : gone) {
       for (const char* extension : {".log", ".index", ".timeindex", ".snapshot"}) {
-        if (auto removed = files.remove(name.string() + extension); !removed) return removed;
+        if (auto removed = names->remove(files, name.string() + extension); !removed) return removed;
       }
       if (auto synced = files.sync_directory(directory); !synced) return synced;
     }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -81,7 +82,7 @@ struct SyncPoint {
 /// itself: syncing and unlinking are DiskWork for other threads. Made by LogDirectory.
 ///
 /// Offsets below durable_offset() survive a power cut. After a failed sync the log is read-only, and only that part of
-/// it is shown, until the next start.
+/// it is shown, until the next start. It is read-only too when a part of a batch was written and cannot be taken back.
 class Log {
  public:
   ~Log();
@@ -115,7 +116,7 @@ class Log {
   Result<std::optional<TimestampHit>> find_max_timestamp();
 
   /// True when something is not yet on disk and no sync is under way.
-  bool needs_sync() const { return !syncing_ && !read_only_ && durable_ < end_; }
+  bool needs_sync() const { return !syncing_ && !sync_failed_ && durable_ < end_; }
   /// True when needs_sync() and a segment was rolled or checkpoint_bytes were written: also without a durability
   /// promise to anyone, the log should be synced now.
   bool checkpoint_wanted() const;
@@ -165,8 +166,18 @@ class Log {
   void mark(const Segment& segment, Offset offset, std::uint64_t position);
   Result<TimestampHit> record_at(Segment& segment, std::uint64_t position, std::int64_t unix_ms);
   DiskWork drop(std::size_t count);
+  /// The directory's name may be another log's from now on: works that are still to be done unlink nothing there.
+  void abandon();
+
+  /// Shared with the works that unlink files by their names.
+  struct Names {
+    std::mutex mutex;
+    bool ours = true;
+    Result<void> remove(runtime::FileSystem& files, const runtime::Path& path);
+  };
 
   FileCache& cache_;
+  const std::shared_ptr<Names> names_ = std::make_shared<Names>();
   const runtime::Path directory_;
   LogOptions options_;
   std::vector<std::unique_ptr<Segment>> segments_;  // by base offset; the last one is written to; never empty once open
@@ -175,7 +186,8 @@ class Log {
   Offset durable_{0};
   Offset recovery_point_{0};
   Offset snapshot_ = kNoOffset;  // the latest one that does not belong to a segment's start
-  bool read_only_ = false;
+  bool read_only_ = false;       // nothing more is appended
+  bool sync_failed_ = false;
   RecoveryReport recovery_;
 
   // What the next sync must take.

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kCheckpoint = "recovery-point-offset-checkpoint";
 constexpr std::string_view kDeleted = "-delete";
+constexpr std::size_t kLongestName = 255;
 constexpr Bytes kMaxCheckpoint = 256 * kMiB;
 
 template <typename Number>
@@ -86,6 +87,9 @@ Result<std::unique_ptr<LogDirectory>> LogDirectory::open(runtime::FileSystem& fi
 
 Result<std::shared_ptr<Log>> LogDirectory::open_log(const TopicPartition& partition, const LogOptions& options,
                                                     WallTime now) {
+  if (unremoved_.contains(partition)) {  // its files are another topic's, of the same name
+    if (auto removed = remove_log(partition); !removed) return tl::unexpected(removed.error());
+  }
   const auto point = saved_.find(partition);
   auto log = LogRecovery::open(*cache_, path_ / directory_name(partition), options,
                                point == saved_.end() ? Offset(0) : point->second, now);
@@ -94,29 +98,40 @@ Result<std::shared_ptr<Log>> LogDirectory::open_log(const TopicPartition& partit
 }
 
 Result<DiskWork> LogDirectory::remove_log(const TopicPartition& partition) {
-  const runtime::Path from = path_ / directory_name(partition);
+  const std::string name = directory_name(partition);
   runtime::Path to;
   do {
-    to = path_ / fmt::format("{}.{:08x}{}", directory_name(partition), removals_++, kDeleted);
+    const std::string ending = fmt::format(".{:08x}{}", removals_++, kDeleted);
+    to = path_ / (name.substr(0, kLongestName - ending.size()) + ending);
   } while (files_.exists(to));
-  if (auto renamed = files_.rename(from, to); !renamed && renamed.error().kind != ErrorKind::kNotFound)
+  if (const auto log = logs_.find(partition); log != logs_.end()) {
+    log->second->abandon();
+    logs_.erase(log);
+  }
+  saved_removed_ |= saved_.erase(partition) > 0;
+  if (auto renamed = files_.rename(path_ / name, to); !renamed && renamed.error().kind != ErrorKind::kNotFound) {
+    unremoved_.insert(partition);
     return tl::unexpected(renamed.error());
-  logs_.erase(partition);
-  saved_.erase(partition);
+  }
+  unremoved_.erase(partition);
   std::erase(found_, partition);
   return DiskWork([&files = files_, to] { return files.remove_all(to); });
 }
 
 bool LogDirectory::checkpoint_due() const {
-  return std::any_of(logs_.begin(), logs_.end(), [&](const auto& entry) {
-    const auto saved = saved_.find(entry.first);
-    return entry.second->recovery_point() > (saved == saved_.end() ? Offset(0) : saved->second);
-  });
+  return saved_removed_ || std::any_of(logs_.begin(), logs_.end(), [&](const auto& entry) {
+           const auto saved = saved_.find(entry.first);
+           return entry.second->recovery_point() != (saved == saved_.end() ? Offset(0) : saved->second);
+         });
 }
 
 DiskWork LogDirectory::checkpoint() {
+  saved_removed_ = false;
   for (const auto& [partition, log] : logs_) {
-    if (log->recovery_point().value > 0) saved_[partition] = log->recovery_point();
+    if (log->recovery_point().value > 0)
+      saved_[partition] = log->recovery_point();
+    else
+      saved_.erase(partition);
   }
   std::string text = fmt::format("0\n{}\n", saved_.size());
   for (const auto& [partition, offset] : saved_)

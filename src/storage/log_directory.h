@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,8 @@ class LogDirectory {
   std::vector<TopicPartition> found_;
   std::map<TopicPartition, std::shared_ptr<Log>> logs_;
   std::map<TopicPartition, Offset> saved_;  // recovery points as last written
+  bool saved_removed_ = false;              // the file names a partition that is gone, whose name may be given again
+  std::set<TopicPartition> unremoved_;      // deleted, but their directory could not be renamed
   std::uint32_t removals_ = 0;
 };
 

@@ -45,6 +45,14 @@ Result<void> LogRecovery::run(Offset recovery_point, WallTime now) {
   if (auto made = files_.make_directory(log_.directory_); !made) return made;
   if (auto sorted = sort_names(); !sorted) return sorted;
   if (auto opened = open_segments(recovery_point); !opened) return opened;
+  if (recovery_point > log_.segments_.back()->end()) {
+    log::warn(
+        "{}: ends at offset {}, {} was durable once: the files were cut, are from an older copy or another topic's",
+        log_.directory_.string(), log_.segments_.back()->end().value, recovery_point.value);
+    log_.segments_.clear();
+    recovery_point = Offset(0);
+    if (auto opened = open_segments(recovery_point); !opened) return opened;
+  }
   log_.end_ = log_.segments_.back()->end();
   if (auto removed = remove_later_snapshots(); !removed) return removed;
   if (log_.end_ > recovery_point || names_changed_) {
@@ -52,9 +60,6 @@ Result<void> LogRecovery::run(Offset recovery_point, WallTime now) {
   }
   log_.recovery_point_ = std::clamp(recovery_point, log_.start_offset(), log_.end_);
   log_.durable_ = log_.end_;
-  if (recovery_point > log_.end_)
-    log::warn("{}: ends at offset {}, {} was durable once: the files were cut or are from an older copy",
-              log_.directory_.string(), log_.end_.value, recovery_point.value);
   if (auto loaded = load_producers(); !loaded) return loaded;
   log_.expire_producers(now);
   return {};
@@ -130,7 +135,9 @@ Result<void> LogRecovery::open_segments(Offset recovery_point) {
                 segment.end().value, bases_[i + 1].value - 1);
       return remove_segments_from(i + 1);
     }
-    if (!last) segment.seal();
+    if (last) break;
+    segment.seal();
+    if (auto flushed = log_.flush_indexes(segment); !flushed) log::warn("{}", flushed.error().message);
   }
   return {};
 }
@@ -153,6 +160,7 @@ Result<void> LogRecovery::remove_segments_from(std::size_t first) {
       if (auto removed = files_.remove(log_.directory_ / file_name(bases_[i], extension)); !removed) return removed;
     }
   }
+  bases_.resize(first);
   return {};
 }
 

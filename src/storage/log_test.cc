@@ -222,6 +222,14 @@ TEST(Log, RetainsByTimeAndSizeInWholeSegments) {
   EXPECT_EQ(h.append({"next"}), Offset(6)) << "the end is not";
 }
 
+TEST(Log, RecordsWithoutTimestampsAreAsOldAsTheirFile) {
+  LogHarness h({.segment_bytes = 100, .retention_time = std::chrono::hours(1)});
+  for (int i = 0; i < 4; ++i) h.append({std::string(50, 'x')}, {.timestamp = -1});
+  ASSERT_TRUE(h.sync());
+  EXPECT_TRUE(h.log->retain(h.now)) << "the file system of the tests knows no times: long ago";
+  EXPECT_EQ(h.log->start_offset(), Offset(4));
+}
+
 TEST(Log, DropsWhatWasConsumed) {
   LogHarness h({.segment_bytes = 200});
   for (int i = 0; i < 4; ++i) h.append({std::string(100, 'x')});
@@ -284,6 +292,49 @@ TEST(LogDirectory, FindsItsPartitionsAndForgetsRemovedOnes) {
   EXPECT_EQ(again->found(), (std::vector<TopicPartition>{{"a.x_y", PartitionId(12)}, {"b-1", PartitionId(12)}}));
   EXPECT_EQ(h.files.list("/data")->size(), 3u) << "lock and two partitions";
   for (const char* name : {"x", "-1", "x-", "x-y", "x-1.0a-delete"}) EXPECT_FALSE(parse_directory_name(name)) << name;
+}
+
+TEST(LogDirectory, RemovesAPartitionWithTheLongestName) {
+  runtime::MemoryFileSystem files;
+  const TopicPartition longest{std::string(249, 'x'), PartitionId(12)};
+  {
+    auto directory = LogDirectory::open(files, "/data").value();
+    ASSERT_TRUE(directory->open_log(longest, {}, {}));
+    ASSERT_TRUE(directory->remove_log(longest));  // and no time to unlink
+    const auto entries = files.list("/data").value();
+    for (const auto& entry : entries) EXPECT_LE(entry.name.size(), 255u);
+  }
+  EXPECT_TRUE(LogDirectory::open(files, "/data").value()->found().empty());
+}
+
+TEST(LogDirectory, WorkForADeletedTopicLeavesItsSuccessorAlone) {
+  LogHarness h({.segment_bytes = 100});
+  for (int i = 0; i < 4; ++i) h.append({std::string(50, 'x')});
+  ASSERT_TRUE(h.sync());
+  const DiskWork retention = h.log->drop_before(Offset(3));
+  ASSERT_TRUE(h.directory->remove_log({"t", PartitionId(0)}));
+  h.log = h.directory->open_log({"t", PartitionId(0)}, h.options, h.now).value();
+  h.append({"new"});
+  (void)retention();
+  h.killed();
+  EXPECT_EQ(h.values(), std::vector<std::string>{"new"});
+}
+
+TEST(LogDirectory, ATopicMadeAnewDoesNotTakeTheOldRecoveryPoint) {
+  LogHarness h;
+  for (int i = 0; i < 10; ++i) h.append({"old"});
+  h.clean_restart();
+  EXPECT_FALSE(h.directory->checkpoint_due());
+  ASSERT_TRUE(h.directory->remove_log({"t", PartitionId(0)}));
+  EXPECT_TRUE(h.directory->checkpoint_due());
+  h.log = h.directory->open_log({"t", PartitionId(0)}, h.options, h.now).value();
+  for (int i = 0; i < 3; ++i) h.append({"new"});
+  std::array<std::byte, 1> byte;  // the disk did not get the last one whole
+  ASSERT_TRUE(h.file(kFirstLog)->read_at(h.file_size(kFirstLog) - 2, byte));
+  byte[0] ^= std::byte{1};
+  ASSERT_TRUE(h.file(kFirstLog)->write_at(h.file_size(kFirstLog) - 2, byte));
+  h.killed();
+  EXPECT_EQ(h.values(), std::vector<std::string>(2, "new"));
 }
 
 TEST(LogDirectory, ManyPartitionsNeedFewOpenFiles) {

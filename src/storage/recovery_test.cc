@@ -119,6 +119,19 @@ TEST(Recovery, ADamagedIndexOfAnOldSegmentIsNoticedWhenUsedAndDeletesNothing) {
   EXPECT_EQ(h.log->find_timestamp(now + 5).value()->offset, Offset(5));
 }
 
+TEST(Recovery, IndexesRebuiltForOlderSegmentsAreKept) {
+  LogHarness h({.segment_bytes = 1000, .index_interval = 100});
+  for (int i = 0; i < 40; ++i) h.append({std::to_string(i)}, {.timestamp = 1000 + i});
+  ASSERT_GT(h.log->segments(), 2u);
+  ASSERT_TRUE(h.files.remove("/data/t-0/" + std::string(kFirstIndex)));
+  ASSERT_TRUE(h.files.remove("/data/t-0/" + std::string(kFirstTimeIndex)));
+  h.killed();
+  h.clean_restart();
+  EXPECT_GT(h.file_size(kFirstIndex), 0u);
+  EXPECT_GT(h.file_size(kFirstTimeIndex), 0u);
+  EXPECT_EQ(h.log->find_timestamp(1003).value()->offset, Offset(3));
+}
+
 TEST(Recovery, OnlyTheActiveSegmentIsScanned) {
   LogHarness h({.segment_bytes = 10'000, .index_interval = 1000});
   const auto fill = [&] {
