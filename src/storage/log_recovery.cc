@@ -24,8 +24,10 @@ constexpr Bytes kMaxSnapshot = 256 * kMiB;
 std::optional<std::pair<Offset, std::string>> parse_file_name(std::string_view name) {
   if (name.size() <= kOffsetDigits || name[kOffsetDigits] != '.') return std::nullopt;
   Offset base;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + kOffsetDigits, base.value);
-  if (error != std::errc() || end != name.data() + kOffsetDigits || base.value < 0) return std::nullopt;
+  const std::string digits(name.substr(0, kOffsetDigits));
+  const char* const last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, base.value);
+  if (error != std::errc() || end != last || base.value < 0) return std::nullopt;
   return std::pair(base, std::string(name.substr(kOffsetDigits + 1)));
 }
 
