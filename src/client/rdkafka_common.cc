@@ -12,7 +12,9 @@ Result<RdConf> make_conf(const RdSettings& settings) {
   char why[512];
   for (const auto& [name, value] : settings) {
     if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK) {
-      return fail(ErrorKind::kInvalid, why);  // which names the setting
+      std::string text = why;  // names the setting; some of them end in a line break
+      while (!text.empty() && text.back() == '\n') text.pop_back();
+      return fail(ErrorKind::kInvalid, std::move(text));
     }
   }
   return conf;
@@ -44,6 +46,18 @@ void RdLog::line(int level, std::string_view facility, std::string_view text) {
     if (!kind->every.allow(system_clock().now().mono)) return;
   }
   log::warn("kafka client {}: {}: {}", client_, facility, text);
+}
+
+void RdLog::error(rd_kafka_resp_err_t code, std::string_view text) {
+  switch (code) {
+    case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN: return;  // what is wrong with each has been said
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+      return line(4, rd_kafka_err2name(code),
+                  fmt::format("{}; see sasl.mechanism, sasl.username and sasl.password", text));
+    case RD_KAFKA_RESP_ERR__SSL:
+      return line(4, rd_kafka_err2name(code), fmt::format("{}; see security.protocol and ssl.ca.location", text));
+    default: return line(4, rd_kafka_err2name(code), text);
+  }
 }
 
 std::string ms_text(Duration duration) {

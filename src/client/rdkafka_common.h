@@ -48,6 +48,8 @@ class RdLog {
  public:
   explicit RdLog(std::string client) : client_(std::move(client)) {}
   void line(int level, std::string_view facility, std::string_view text);
+  /// An error of the library, with the settings it may be about.
+  void error(rd_kafka_resp_err_t code, std::string_view text);
 
  private:
   struct Kind {

@@ -126,6 +126,7 @@ class RdConsumer final : public ConsumerTransport {
                              RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR);
     rd_kafka_conf_set_log_cb(conf->get(),
                              [](const rd_kafka_t* client, int level, const char* facility, const char* text) {
+                               if (std::string_view(facility) == "FAIL") return;  // comes as an error too
                                static_cast<RdConsumer*>(rd_kafka_opaque(client))->log_.line(level, facility, text);
                              });
     auto client = make_client(RD_KAFKA_CONSUMER, std::move(*conf));
@@ -409,7 +410,7 @@ class RdConsumer final : public ConsumerTransport {
         wake_();
         return;
       }
-      default: log_.line(4, rd_kafka_err2name(message.err), rd_kafka_message_errstr(&message));
+      default: log_.error(message.err, rd_kafka_message_errstr(&message));
     }
   }
 
@@ -439,7 +440,7 @@ class RdConsumer final : public ConsumerTransport {
   void trouble(rd_kafka_event_t* event, std::vector<ConsumerEvent>& out) {
     const auto code = rd_kafka_event_error(event);
     if (code != RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT) {
-      log_.line(4, rd_kafka_err2name(code), rd_kafka_event_error_string(event));
+      log_.error(code, rd_kafka_event_error_string(event));
       return;
     }
     // The library would ask for ever.

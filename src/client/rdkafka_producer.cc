@@ -88,6 +88,7 @@ class RdProducer final : public ProducerTransport {
     });
     rd_kafka_conf_set_log_cb(conf->get(),
                              [](const rd_kafka_t* client, int level, const char* facility, const char* text) {
+                               if (std::string_view(facility) == "FAIL") return;  // comes as an error too
                                static_cast<RdProducer*>(rd_kafka_opaque(client))->log_.line(level, facility, text);
                              });
     auto client = make_client(RD_KAFKA_PRODUCER, std::move(*conf));
@@ -235,7 +236,7 @@ class RdProducer final : public ProducerTransport {
       log_.line(3, "FATAL", why);
       broken_ = true;
     }
-    log_.line(4, rd_kafka_err2name(error), reason);
+    log_.error(error, reason);
   }
 
   void destroy() {
