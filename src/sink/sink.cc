@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <future>
 #include <thread>
 
@@ -36,6 +38,15 @@ ProducerSettings dead_letter_producer(const ConsumerSettings& consumer) {
   return settings;
 }
 
+/// Where our own connections are plain, only the client library can speak to a cluster that asks for more.
+std::string other_security(const ConsumerSettings& consumer) {
+  std::string protocol;
+  for (const auto& [name, value] : consumer.passed_through)
+    if (name == "security.protocol") protocol = value;
+  std::transform(protocol.begin(), protocol.end(), protocol.begin(), [](unsigned char c) { return std::tolower(c); });
+  return protocol == "plaintext" ? "" : protocol;
+}
+
 MonoTime mono_now() { return system_clock().now().mono; }
 Duration left_until(MonoTime end) { return std::max(end - mono_now(), Duration::zero()); }
 
@@ -44,9 +55,11 @@ Duration left_until(MonoTime end) { return std::max(end - mono_now(), Duration::
 struct Sink::State {
   explicit State(SinkSettings s)
       : settings(std::move(s)),
+        security(other_security(settings.consumer)),
         admin({.bootstrap = settings.consumer.bootstrap_servers, .client_id = "weir-sink", .timeout = kAdminWait}) {}
 
   Result<TopicIds> topic_ids() {
+    if (!security.empty()) return TopicIds{};
     auto topics = admin.topics(settings.consumer.topics);
     if (!topics) return tl::unexpected(topics.error());
     TopicIds ids;
@@ -74,6 +87,13 @@ struct Sink::State {
 
   // Waits for a broker, compares its cluster and its topics with the store's, and only then joins the group.
   bool connect() {
+    if (!security.empty()) {
+      log::warn(
+          "sink: over {} it cannot be compared whether this is the cluster, and these the topics, that {} belongs "
+          "to; topics are not made",
+          security, settings.database.string());
+      return open_clients();
+    }
     while (!stopping) {
       const auto cluster = admin.cluster();
       if (cluster) {
@@ -114,6 +134,11 @@ struct Sink::State {
     return true;
   }
 
+  bool joined() const {
+    std::lock_guard lock(clients_mutex);
+    return consumer != nullptr;
+  }
+
   void run() {
     runtime::name_thread("weir-sink");
     work();
@@ -135,6 +160,7 @@ struct Sink::State {
   }
 
   const SinkSettings settings;
+  const std::string security;
   client::Admin admin;  // of the sink's thread
   std::unique_ptr<runtime::FileLock> lock;
   std::unique_ptr<Store> store;
@@ -216,8 +242,10 @@ void Sink::stop(Duration deadline) {
   if (!state_->thread.joinable()) return;
   state_->stop_by = mono_now() + deadline;
   state_->stopping = true;
-  // A broker that does not answer must not hold the end up.
-  if (state_->ended.get_future().wait_for(deadline) != std::future_status::ready) state_->admin.interrupt();
+  // A broker that does not answer must not hold the end up; before the group is joined there is nothing to bring to an
+  // end.
+  if (!state_->joined() || state_->ended.get_future().wait_for(deadline) != std::future_status::ready)
+    state_->admin.interrupt();
   state_->thread.join();
 }
 
