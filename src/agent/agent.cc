@@ -37,6 +37,8 @@ void Agent::start() {
 }
 
 MonoTime Agent::step() { return core_->step(); }
+void Agent::hold() { core_->set_held(true); }
+void Agent::release() { core_->set_held(false); }
 void Agent::stop_inputs() { core_->stop_inputs(); }
 bool Agent::ended() const { return core_->ended(); }
 AgentStats Agent::stats() const { return core_->stats(); }
@@ -55,12 +57,6 @@ std::uint64_t Agent::stop(Duration drain) {
   hook_.reset();
   producer_hook_.reset();
   left_ = core_->stats().in_memory;
-  if (*left_ > 0) {
-    log::warn(
-        "agent: {} entries were read and not acknowledged within {:.1f} s; those of files are read again at the next "
-        "start",
-        *left_, to_seconds(drain));
-  }
   return *left_;
 }
 
@@ -82,7 +78,9 @@ void Agent::expose(Registry& registry, const std::string& client_id) {
     registry.gauge(kAgentFiles).set(double(stats.files));
     registry.gauge(kAgentDeletedOpenBytes).set(double(stats.deleted_open_bytes));
     registry.counter(kAgentTruncations).raise_to(stats.truncations);
-    registry.counter(kAgentLostBytes).raise_to(stats.lost_bytes);
+    for (const auto& [reason, bytes] : stats.lost_bytes) {
+      registry.counter(kAgentLostBytes, {{"reason", reason}}).raise_to(bytes);
+    }
     const char* policy = core_->settings().long_lines == LongLines::kTruncate ? "truncated" : "skipped";
     registry.counter(kAgentLongLines, {{"policy", policy}}).raise_to(stats.long_lines);
     registry.counter(kAgentUnterminatedLines).raise_to(stats.unterminated);

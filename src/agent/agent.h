@@ -44,7 +44,8 @@ enum class KeyBy : std::uint8_t { kServerId, kSource, kNone };
 
 struct AgentSettings {
   /// Files or directories to follow. A directory means the regular text files in it and up to three levels below,
-  /// compressed and binary ones left out. A file need not exist yet (but with `once` it must).
+  /// compressed and binary ones left out. A file need not exist yet (but with `once` it must, and be readable); one
+  /// that has several names is read once.
   std::vector<std::filesystem::path> paths;
   bool standard_input = false;
   int input_descriptor = 0;        ///< what standard input is
@@ -62,7 +63,7 @@ struct AgentSettings {
   /// Files below these are weir's own and not read from directories.
   std::vector<std::filesystem::path> own_directories;
 
-  Bytes line_limit = 64 * kKiB;  ///< without the line end; at least 64
+  Bytes line_limit = 64 * kKiB;  ///< without the line end; kLeastLineLimit to kMostLineLimit
   LongLines long_lines = LongLines::kTruncate;
   Duration flush_after =
       std::chrono::seconds(5);  ///< a last line without its line end is sent after so long without growth
@@ -72,9 +73,15 @@ struct AgentSettings {
   Duration close_rotated_after = std::chrono::seconds(5);
   /// Most unread bytes of deleted files to hold open; the oldest is given up first, and said. Empty: all of them.
   std::optional<Bytes> deleted_limit;
+  /// Files held open at most; the others wait, which is said. The rest of the process needs descriptors too.
+  std::size_t most_files = 100'000;
   /// Readers stand still while this much time's worth of records waits in the producer.
   Duration queue_target = std::chrono::milliseconds(100);
 };
+
+/// What `line_limit` may be: every reader's buffer must hold a line.
+inline constexpr Bytes kLeastLineLimit = 64;
+inline constexpr Bytes kMostLineLimit = 16 * kMiB;
 
 struct AgentStats {
   std::uint64_t offered = 0;  ///< due by the schedule (generator) or read (files, stdin)
@@ -86,12 +93,14 @@ struct AgentStats {
   metrics::Reasons shed;
   metrics::Reasons rejected;
 
-  Bytes read_bytes = 0;            ///< of entries
-  Bytes unread_bytes = 0;          ///< known to be in followed files behind the read position
-  Bytes deleted_open_bytes = 0;    ///< of those, in deleted files held open
-  std::size_t files = 0;           ///< followed now
-  std::uint64_t truncations = 0;   ///< files found truncated or rewritten in place
-  Bytes lost_bytes = 0;            ///< known to have been truncated or given up before they were read
+  Bytes read_bytes = 0;           ///< of entries
+  Bytes unread_bytes = 0;         ///< known to be in followed files behind the read position
+  Bytes deleted_open_bytes = 0;   ///< of those, in deleted files held open
+  std::size_t files = 0;          ///< followed now
+  std::uint64_t truncations = 0;  ///< files found truncated or rewritten in place
+  /// Known to have gone before they were read, in bytes: "truncated" (cut or rewritten in place), "given_up" (deleted
+  /// files above `deleted_limit`).
+  metrics::Reasons lost_bytes;
   std::uint64_t long_lines = 0;    ///< truncated or skipped, as `long_lines` says
   std::uint64_t unterminated = 0;  ///< last lines sent without their line end
   std::uint64_t bad_utf8_bytes = 0;
@@ -99,6 +108,7 @@ struct AgentStats {
   Bytes buffer_bytes = 0;       ///< held by readers and producer
   Bytes peak_buffer_bytes = 0;  ///< most so far
   LimitState limit;             ///< of the producer
+  bool stuck = false;           ///< held, or no broker answers: nothing can move until that ends
 
   metrics::AgentTally tally() const { return {read, acked, spooled, in_memory, shed, rejected}; }
 };
@@ -121,6 +131,10 @@ class Agent {
   /// Does what can be done now; returns when to come back at the latest. For tests that drive the agent without its
   /// thread.
   MonoTime step();
+
+  /// Nothing is read between these two; files are watched all the same. Before start(): the topics are not there yet.
+  void hold();
+  void release();
 
   /// Nothing more is read or offered from now on. What was read goes on its way.
   void stop_inputs();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,10 +12,12 @@
 
 #include "agent/checkpoint.h"
 #include "agent/generator.h"
+#include "agent/line_splitter.h"
 #include "client/log_entry.h"
 #include "client/memory_broker.h"
 #include "client/producer_core.h"
 #include "runtime/memory_file_system.h"
+#include "runtime/temp_directory.h"
 
 namespace weir::agent {
 namespace {
@@ -242,7 +245,7 @@ TEST(Agent, TruncationWhileReadingLagsSaysWhatWasLost) {
   world.rewrite("/log/app.log", "new\n");
   world.broker.answering = true;
   world.run(2s);
-  EXPECT_EQ(world.agent->stats().lost_bytes, unread);
+  EXPECT_EQ(world.agent->stats().lost_bytes, (metrics::Reasons{{"truncated", unread}}));
 }
 
 TEST(Agent, FilesThatBeginAlikeAndTinyFilesAreToldApart) {
@@ -343,6 +346,9 @@ TEST(Agent, LongLineIsMarkedOrSkippedAndCounted) {
     for (const auto& record : world.records()) marked += header(record, "weir.truncated") == "1";
     EXPECT_EQ(marked, cut ? 1 : 0);
     EXPECT_EQ(world.agent->stats().long_lines, 1u);
+    EXPECT_EQ(long_line_notice("/log/app.log", 2, world.settings),
+              std::string("/log/app.log: the line at byte 2 is longer than 64KiB (line_limit) and is ") +
+                  (cut ? "cut there" : "left out") + ", as later ones will be");
     EXPECT_EQ(load_checkpoint(world.files, "/state/checkpoint.json").value()[0].position, 2 + 1024 * 1024 + 1 + 2u);
   }
 }
@@ -402,10 +408,10 @@ TEST(Agent, DeletedFilesAreReadToTheEndOrGivenUpAboveTheLimitAndSaid) {
     world.run(20s);
     if (limited) {
       EXPECT_LE(held.deleted_open_bytes, 100'000u);
-      EXPECT_GT(held.lost_bytes, 0u);
+      EXPECT_GT(held.lost_bytes.at("given_up"), 0u);
     } else {
       EXPECT_GT(held.deleted_open_bytes, 100'000u);
-      EXPECT_EQ(world.agent->stats().lost_bytes, 0u);
+      EXPECT_TRUE(world.agent->stats().lost_bytes.empty());
       world.expect_lines(next);
     }
   }
@@ -430,6 +436,65 @@ TEST(Agent, DirectoryMeansItsTextFiles) {
   world.run(2s);
   const auto all = world.messages();
   EXPECT_EQ(std::set<std::string>(all.begin(), all.end()), (std::set<std::string>{"deep", "no more", "text"}));
+}
+
+TEST(Agent, FileOfManyNamesIsReadOnce) {
+  World world;
+  runtime::TempDirectory dir;
+  auto& disk = runtime::posix_file_system();
+  const auto file = dir.path() / "app.log";
+  ASSERT_TRUE((*disk.open(file, runtime::OpenMode::kCreate))->append(as_bytes("line 0\nline 1\n")));
+  std::filesystem::create_hard_link(file, dir.path() / "hard.log");
+  std::filesystem::create_symlink(file, dir.path() / "soft.log");
+  std::filesystem::create_directory_symlink(dir.path(), dir.path() / "loop");
+  for (const bool once : {true, false}) {
+    world.core = world.broker.producer(world.producer_settings);
+    auto opened = Agent::open({.paths = {file, dir.path() / "soft.log", file, dir.path(), dir.path() / "hard.log"},
+                               .once = once,
+                               .host_name = "host",
+                               .state_directory = dir.path() / "state",
+                               .own_directories = {dir.path() / "state"}},
+                              std::make_unique<Producer>(world.core, false), disk, world.clock);
+    ASSERT_TRUE(opened) << opened.error().message;
+    world.agent = std::move(*opened);
+    world.run(3s, 100ms);
+    world.expect_lines(2);
+    EXPECT_EQ(world.agent->ended(), once);
+    world.agent.reset();
+  }
+}
+
+TEST(Agent, PipeAsInputIsRefusedAndNotWaitedFor) {
+  World world;
+  runtime::TempDirectory dir;
+  const auto pipe = dir.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  world.core = world.broker.producer(world.producer_settings);
+  const auto opened = Agent::open({.paths = {pipe}}, std::make_unique<Producer>(world.core, false),
+                                  runtime::posix_file_system(), world.clock);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().message,
+            pipe.string() + " is neither a file nor a directory; to read a pipe, say --input - < " + pipe.string());
+}
+
+TEST(Agent, HeldWatchesFilesAndReadsNothing) {
+  World world;
+  world.lines("/log/app.log", 0, 10);
+  world.start();
+  world.agent->hold();
+  world.run(2s);
+  ASSERT_TRUE(world.files.rename("/log/app.log", "/log/app.log.1"));
+  world.lines("/log/app.log", 10, 20);
+  world.run(2s);
+  EXPECT_EQ(world.agent->stats().read, 0u);
+  EXPECT_TRUE(world.agent->stats().stuck);
+  ASSERT_TRUE(world.files.rename("/log/app.log", "/log/app.log.2"));
+  world.lines("/log/app.log", 20, 30);
+  world.run(2s);
+  world.agent->release();
+  world.run(2s);
+  world.expect_lines(30);
+  EXPECT_FALSE(world.agent->stats().stuck);
 }
 
 TEST(Agent, OnceReadsWhatIsThereAndEnds) {
@@ -548,6 +613,21 @@ TEST(Agent, DamagedCheckpointStopsTheStartAndNamesTheFix) {
                   world.files, world.clock);
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().message.find("move it away"), std::string::npos);
+}
+
+TEST(Agent, FileThatHadTheNameBetweenTwoKillsIsFoundAlsoWhenTheOneBeforeWasRenamedToo) {
+  World world;
+  world.lines("/log/app.log", 0, 10);
+  world.start();
+  ASSERT_TRUE(world.files.rename("/log/app.log", "/log/app.log.1"));
+  world.kill();
+  world.start();  // the checkpoint now names app.log.1
+  world.lines("/log/app.log", 10, 20);
+  ASSERT_TRUE(world.files.rename("/log/app.log", "/log/app.log.2"));
+  world.kill();
+  world.start();
+  world.run(1s);
+  world.expect_lines(20);
 }
 
 RC_GTEST_PROP(Agent, NothingIsLostAndOrderIsKeptWhateverHappens, ()) {

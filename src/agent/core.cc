@@ -17,6 +17,7 @@ constexpr double kFewestWaiting = 200;
 constexpr double kMostWaiting = 50'000;
 constexpr Duration kGateLook = std::chrono::milliseconds(2);
 constexpr Duration kStreamLook = std::chrono::milliseconds(5);
+constexpr Duration kHeldLook = std::chrono::milliseconds(20);
 constexpr Duration kRatePeriod = std::chrono::milliseconds(100);
 constexpr Duration kPauseWorthSaying = std::chrono::seconds(5);
 
@@ -41,7 +42,9 @@ Core::Core(AgentSettings settings, std::unique_ptr<Producer> producer, runtime::
 }
 
 Result<void> Core::open() {
-  if (settings_.line_limit < 64) return fail(ErrorKind::kInvalid, "line_limit must be at least 64 bytes");
+  if (settings_.line_limit < kLeastLineLimit || settings_.line_limit > kMostLineLimit) {
+    return fail(ErrorKind::kInvalid, "line_limit must be from 64B to 16MiB");
+  }
   if (settings_.paths.empty() && !settings_.standard_input && settings_.generate_per_second <= 0) {
     return fail(ErrorKind::kInvalid, "the agent has no input: name a file, a directory, '-' or a rate to generate");
   }
@@ -76,9 +79,11 @@ MonoTime Core::step() {
   const Now now = clock_.now();
   now_ = now;
   bool stopped;
+  bool held;
   {
     std::lock_guard lock(mutex_);
     stopped = inputs_stopped_;
+    held = held_;
   }
   if (!stopped) {
     // Also while nothing may be read: a file that comes and goes behind a closed gate must be known.
@@ -86,7 +91,7 @@ MonoTime Core::step() {
       follower_.scan(now.mono);
       next_scan_ = now.mono + settings_.scan_period;
     }
-    if (open_gate(now)) read_inputs(now);
+    if (!held && open_gate(now)) read_inputs(now);
     note_pause(now);
   }
   if (now.mono >= next_checkpoint_) {
@@ -96,6 +101,7 @@ MonoTime Core::step() {
   }
   write_rejected();
   publish(now);
+  if (held) return now.mono + kHeldLook;
   return stopped ? now.mono + kStreamLook : next_step(now);
 }
 
@@ -149,7 +155,11 @@ void Core::read_stream() {
   }
   if (stream_bytes_.empty()) return;
   source(stream_source_);
+  const std::uint64_t long_before = stream_lines_->long_lines();
   stream_bytes_.erase(0, stream_lines_->split(stream_bytes_, *this));
+  if (long_before == 0 && stream_lines_->long_lines() > 0) {
+    log::warn("{}", long_line_notice("standard input", stream_lines_->long_line_at(), settings_));
+  }
   if (!stream_ended_ || stream_bytes_.find('\n') != std::string::npos || full_ || room_ == 0) return;
   if (stream_lines_->flush(stream_bytes_, *this)) stream_bytes_.clear();
 }
@@ -279,6 +289,11 @@ void Core::publish(Now now) {
                     (!stream_ || (stream_ended_ && stream_bytes_.empty()));
 }
 
+void Core::set_held(bool held) {
+  std::lock_guard lock(mutex_);
+  held_ = held;
+}
+
 void Core::stop_inputs() {
   const MonoTime now = clock_.now().mono;
   std::lock_guard lock(mutex_);
@@ -331,11 +346,13 @@ AgentStats Core::stats() const {
   stats.rejected = std::move(tally.rejected);
   stats.read_bytes = account_.read_bytes();
   stats.limit = producer.limit;
+  stats.stuck = producer.state == ProducerState::kBlocked;
   const Bytes readers = Agent::reader_memory(settings_);
   stats.buffer_bytes = producer.buffer_bytes + readers;
   stats.peak_buffer_bytes = producer.peak_buffer_bytes + readers;
 
   std::lock_guard lock(mutex_);
+  stats.stuck = stats.stuck || held_;
   stats.unread_bytes = counts_.unread_bytes;
   stats.deleted_open_bytes = counts_.deleted_open_bytes;
   stats.files = counts_.files;

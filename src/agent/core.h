@@ -24,6 +24,7 @@ class Core final : private Follower::SourceTaker {
 
   Result<void> open();
   MonoTime step();
+  void set_held(bool held);
   void stop_inputs();
   /// Reads nothing more; sends what was taken from standard input and waits for room, at most until `deadline`.
   void send_rest(MonoTime deadline);
@@ -95,6 +96,7 @@ class Core final : private Follower::SourceTaker {
 
   // -- shown to others
   mutable std::mutex mutex_;
+  bool held_ = false;
   bool inputs_stopped_ = false;
   bool inputs_through_ = false;
   std::optional<MonoTime> stopped_at_;

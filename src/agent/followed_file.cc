@@ -20,6 +20,7 @@ FollowedFile::FollowedFile(runtime::Path path, std::shared_ptr<runtime::File> fi
       source_(std::make_shared<Source>(mark.source.empty() ? random_source_id() : mark.source, path_.string(),
                                        mark.source.empty() ? 0 : mark.position)),
       splitter_(settings.line_limit, settings.long_lines, source_->position()),
+      size_(status.size),
       grown_at_(now) {
   if (mark.source.empty()) return;
   head_length_ = mark.head_length;

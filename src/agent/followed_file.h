@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "agent/checkpoint.h"
 #include "agent/line_splitter.h"
@@ -10,6 +11,9 @@
 #include "runtime/file.h"
 
 namespace weir::agent {
+
+/// What tells files apart while they exist: device and inode.
+using FileKey = std::pair<std::uint64_t, std::uint64_t>;
 
 /// Keeps no bytes of the file between reads but the last few before its position, which tell whether the file is still
 /// the one it was. Owned by the reading thread.
@@ -35,7 +39,7 @@ class FollowedFile {
   const std::shared_ptr<Source>& source() const { return source_; }
   const runtime::Path& path() const { return path_; }
   void renamed(runtime::Path path) { path_ = std::move(path); }
-  bool is(const runtime::FileStatus& status) const { return status.device == device_ && status.inode == inode_; }
+  FileKey key() const { return {device_, inode_}; }
 
   /// Where the file stands now for the checkpoint; reads its first bytes if they are not known yet.
   FileMark mark();
@@ -44,11 +48,13 @@ class FollowedFile {
   bool deleted() const { return deleted_; }
   MonoTime grown_at() const { return grown_at_; }
   std::uint64_t long_lines() const { return long_lines_ + splitter_.long_lines(); }
+  std::uint64_t long_line_at() const { return splitter_.long_line_at(); }
   /// Bytes that were there, unread, when the file was last found truncated.
   std::uint64_t lost_bytes() const { return lost_bytes_; }
 
   // -- kept for who follows
-  bool rotated = false;  ///< no input names it any more
+  bool rotated = false;         ///< no input names it any more
+  bool long_line_said = false;  ///< people have been told of its first
   MonoTime next_look{};
   Duration look_period{};
 

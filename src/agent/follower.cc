@@ -4,8 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
-
-#include "base/log.h"
+#include <utility>
 
 namespace weir::agent {
 
@@ -26,9 +25,19 @@ bool is_compressed(const Path& path) {
   return false;
 }
 
-bool is_below(const Path& path, const Path& directory) {
-  const auto inside = path.lexically_normal().lexically_relative(directory.lexically_normal());
-  return !inside.empty() && *inside.begin() != "..";
+FileKey key_of(const FileStatus& status) { return {status.device, status.inode}; }
+
+std::string not_a_file(const Path& path) {
+  return fmt::format("{} is neither a file nor a directory; to read a pipe, say --input - < {}", path.string(),
+                     path.string());
+}
+
+/// "app.log.1", "app.log-20260101.log": a name that rotation makes of "app.log", in the same directory.
+bool is_rotated_from(const Path& path, const Path& original) {
+  const std::string name = path.filename().string();
+  const std::string stem = original.filename().string();
+  return path.parent_path() == original.parent_path() && name.size() > stem.size() && name.starts_with(stem) &&
+         (name[stem.size()] == '.' || name[stem.size()] == '-');
 }
 
 /// NULs and other control characters but those that terminals and text files know.
@@ -50,21 +59,34 @@ std::string listed(const std::vector<std::string>& names) {
 
 std::vector<Follower::Found> Follower::find(Skipped& skipped) {
   std::vector<Found> found;
+  Visited visited;
+  for (const Path& own : settings_.own_directories) {
+    if (const auto status = files_.status(own)) visited.emplace(key_of(*status), kDepth);
+  }
   for (const Path& path : settings_.paths) {
     auto status = files_.status(path);
     if (!status || status->type != FileType::kDirectory) find_missed(path, status ? &*status : nullptr, found);
     if (!status) {
       if (missing_noted_.insert(path).second) log::info("{}: not there yet, waiting for it", path.string());
     } else if (status->type == FileType::kDirectory) {
-      find_in(path, kDepth, found, skipped);
-    } else {
+      find_in(path, kDepth, visited, found, skipped);
+    } else if (status->type == FileType::kRegular) {
       found.push_back({path, *status});
+    } else if (missing_noted_.insert(path).second) {
+      log::warn("{}", not_a_file(path));
     }
   }
   return found;
 }
 
-void Follower::find_in(const Path& directory, int depth, std::vector<Found>& found, Skipped& skipped) {
+void Follower::find_in(const Path& directory, int depth, Visited& visited, std::vector<Found>& found,
+                       Skipped& skipped) {
+  // A directory is known by its inode: links may lead to it again, or into one of our own.
+  const auto status = files_.status(directory);
+  if (!status) return;
+  const auto [seen, first] = visited.emplace(key_of(*status), depth);
+  if (!first && seen->second >= depth) return;
+  seen->second = depth;
   const auto entries = files_.list(directory);
   if (!entries) {
     skipped.unreadable.push_back(directory.string());
@@ -72,11 +94,8 @@ void Follower::find_in(const Path& directory, int depth, std::vector<Found>& fou
   }
   for (const auto& entry : *entries) {
     const Path path = directory / entry.name;
-    const bool own = std::any_of(settings_.own_directories.begin(), settings_.own_directories.end(),
-                                 [&](const Path& mine) { return is_below(path, mine) || path == mine; });
-    if (own) continue;
     if (entry.type == FileType::kDirectory && depth > 0) {
-      find_in(path, depth - 1, found, skipped);
+      find_in(path, depth - 1, visited, found, skipped);
     } else if (entry.type == FileType::kRegular) {
       if (is_compressed(path)) {
         skipped.compressed.push_back(path.string());
@@ -89,9 +108,15 @@ void Follower::find_in(const Path& directory, int depth, std::vector<Found>& fou
 
 bool Follower::known(const FileStatus& status) const {
   const auto same = [&](const FileMark& m) { return m.device == status.device && m.inode == status.inode; };
-  return std::any_of(open_.begin(), open_.end(), [&](const FilePtr& f) { return f->is(status); }) ||
-         std::any_of(closed_.begin(), closed_.end(), [&](const Closed& c) { return same(c.mark); }) ||
+  return open_keys_.contains(key_of(status)) || closed_.contains(key_of(status)) ||
          std::any_of(earlier_.begin(), earlier_.end(), same);
+}
+
+/// Read through, let go, and not grown since. A new file on its inode was born at another time.
+bool Follower::is_read(const FileStatus& status) const {
+  const auto closed = closed_.find(key_of(status));
+  return closed != closed_.end() && closed->second.mark.birth == status.birth.time_since_epoch().count() &&
+         closed->second.source->position() == status.size;
 }
 
 void Follower::find_missed(const Path& path, const FileStatus* status, std::vector<Found>& found) {
@@ -103,10 +128,9 @@ void Follower::find_missed(const Path& path, const FileStatus* status, std::vect
   if (!entries) return;
   std::set<FileKey> beside;
   for (const auto& entry : *entries) {
-    const std::string stem = path.filename().string();
-    const bool relative = entry.name.size() > stem.size() && entry.name.starts_with(stem) &&
-                          (entry.name[stem.size()] == '.' || entry.name[stem.size()] == '-');
-    if (entry.type != FileType::kRegular || !relative || is_compressed(entry.name)) continue;
+    if (entry.type != FileType::kRegular || !is_rotated_from(directory / entry.name, directory / path.filename()) ||
+        is_compressed(entry.name))
+      continue;
     const auto other = files_.status(directory / entry.name);
     if (!other) continue;
     const FileKey key(other->device, other->inode);
@@ -164,14 +188,30 @@ Result<void> Follower::open(std::vector<FileMark> marks, MonoTime now) {
       if (auto status = files_.status(path); !status) return tl::unexpected(status.error());
     }
   }
+  for (const Path& path : settings_.paths) {
+    if (auto status = files_.status(path); status && status->type == FileType::kOther) {
+      return fail(ErrorKind::kInvalid, not_a_file(path));
+    }
+  }
   earlier_ = std::move(marks);
   for (const FileMark& mark : earlier_) {
-    Lineage& line = lineages_[mark.path];
-    if (line.last && line.last_birth > mark.birth) continue;
-    line.last = FileKey(mark.device, mark.inode);
-    line.last_birth = mark.birth;
+    for (const Path& path : settings_.paths) {
+      // What had the name may have been renamed before the mark was written.
+      if (path != mark.path && !is_rotated_from(mark.path, path)) continue;
+      Lineage& line = lineages_[path];
+      if (line.last && line.last_birth > mark.birth) continue;
+      line.last = FileKey(mark.device, mark.inode);
+      line.last_birth = mark.birth;
+    }
   }
   scan(now);
+  if (settings_.once) {
+    for (const Path& path : settings_.paths) {
+      auto status = files_.status(path);
+      if (!status || status->type != FileType::kRegular || open_keys_.contains(key_of(*status))) continue;
+      if (auto file = files_.open(path, runtime::OpenMode::kRead); !file) return tl::unexpected(file.error());
+    }
+  }
   // What was renamed while nobody looked lies beside its old name. What is nowhere to be found is gone.
   std::vector<FileMark> unmet;
   std::swap(unmet, earlier_);
@@ -188,7 +228,7 @@ Result<void> Follower::open(std::vector<FileMark> marks, MonoTime now) {
       if (!status || status->device != mark.device || status->inode != mark.inode || is_compressed(path)) continue;
       earlier_.push_back(mark);
       if (status->size <= mark.position) break;
-      follow({path, *status, true}, now);
+      if (auto done = follow({path, *status, true}, now); !done) say_unreadable(path, done.error().message, now);
       break;
     }
   }
@@ -201,25 +241,23 @@ void Follower::scan(MonoTime now) {
   Skipped skipped;
   const std::vector<Found> found = find(skipped);
   note_skipped(skipped);
+  // A file that was found under several names is followed under the first.
+  std::map<FileKey, const Found*> by_key;
+  for (const Found& candidate : found) by_key.emplace(key_of(candidate.status), &candidate);
   for (const auto& file : open_) {
     file->look(now);
-    const auto named = std::find_if(found.begin(), found.end(), [&](const Found& f) { return file->is(f.status); });
-    if (named == found.end()) {
+    const auto named = by_key.find(file->key());
+    if (named == by_key.end()) {
       if (!file->rotated) log::debug("{}: rotated away, reading the rest of it", file->path().string());
       file->rotated = true;
     } else {
       file->rotated = false;
-      if (named->path != file->path()) file->renamed(named->path);
+      if (named->second->path != file->path()) file->renamed(named->second->path);
     }
   }
   for (const Found& candidate : found) {
-    const bool is_open =
-        std::any_of(open_.begin(), open_.end(), [&](const FilePtr& f) { return f->is(candidate.status); });
-    const bool is_read = std::any_of(closed_.begin(), closed_.end(), [&](const Closed& c) {
-      return c.mark.device == candidate.status.device && c.mark.inode == candidate.status.inode &&
-             c.source->position() == candidate.status.size;
-    });
-    if (!is_open && !is_read) follow(candidate, now);
+    if (open_keys_.contains(key_of(candidate.status)) || is_read(candidate.status)) continue;
+    if (auto done = follow(candidate, now); !done) say_unreadable(candidate.path, done.error().message, now);
   }
   give_up_deleted();
 }
@@ -227,10 +265,9 @@ void Follower::scan(MonoTime now) {
 FileMark Follower::take_mark(const Found& found, const runtime::File& file) {
   const auto same = [&](const FileMark& m) { return m.device == found.status.device && m.inode == found.status.inode; };
   FileMark mark;
-  if (auto closed = std::find_if(closed_.begin(), closed_.end(), [&](const Closed& c) { return same(c.mark); });
-      closed != closed_.end()) {
-    mark = closed->mark;
-    mark.position = closed->source->position();
+  if (const auto closed = closed_.find(key_of(found.status)); closed != closed_.end()) {
+    mark = closed->second.mark;
+    mark.position = closed->second.source->position();
     closed_.erase(closed);
   } else if (auto earlier = std::find_if(earlier_.begin(), earlier_.end(), same); earlier != earlier_.end()) {
     mark = *earlier;
@@ -248,20 +285,31 @@ FileMark Follower::take_mark(const Found& found, const runtime::File& file) {
   return {};
 }
 
-void Follower::follow(const Found& found, MonoTime now) {
-  auto file = files_.open(found.path, runtime::OpenMode::kRead);
-  if (!file) {
-    if (missing_noted_.insert(found.path).second)
-      log::warn("{}: cannot be read: {}", found.path.string(), file.error().message);
-    return;
+Result<void> Follower::follow(const Found& found, MonoTime now) {
+  if (open_.size() >= settings_.most_files) {
+    return fail(ErrorKind::kNoSpace, fmt::format("{}: {} files are open, half of what `ulimit -n` allows",
+                                                 found.path.string(), open_.size()));
   }
+  auto file = files_.open(found.path, runtime::OpenMode::kRead);
+  if (!file) return tl::unexpected(file.error());
   // The name may stand for another file than a moment ago.
   auto status = (*file)->status();
-  if (!status || std::any_of(open_.begin(), open_.end(), [&](const FilePtr& f) { return f->is(*status); })) return;
+  if (!status) return tl::unexpected(status.error());
+  if (status->type != FileType::kRegular) return fail(ErrorKind::kInvalid, not_a_file(found.path));
+  if (open_keys_.contains(key_of(*status))) return {};
   const FileMark mark = take_mark({found.path, *status}, **file);
+  open_keys_.insert(key_of(*status));
   open_.push_back(std::make_unique<FollowedFile>(found.path, std::move(*file), *status, mark, settings_, now));
   open_.back()->rotated = found.rotated;
   missing_noted_.erase(found.path);
+  return {};
+}
+
+/// Once for each file; thousands at a time (out of descriptors) are one line a second.
+void Follower::say_unreadable(const Path& path, std::string_view why, MonoTime now) {
+  if (!missing_noted_.insert(path).second || !unreadable_log_.allow(now)) return;
+  const std::size_t more = unreadable_log_.suppressed();
+  log::warn("{}; not read until it can be{}", why, more > 0 ? fmt::format(" (and {} more files)", more) : "");
 }
 
 void Follower::give_up_deleted() {
@@ -275,7 +323,7 @@ void Follower::give_up_deleted() {
       oldest = std::min(oldest, i);
     }
     if (held <= *settings_.deleted_limit) return;
-    gone_.lost_bytes += open_[oldest]->unread();
+    gone_.lost_bytes["given_up"] += open_[oldest]->unread();
     log::warn("{}: deleted, and given up with {} bytes unread: deleted files hold more than {} bytes of disk",
               open_[oldest]->path().string(), open_[oldest]->unread(), *settings_.deleted_limit);
     let_go(oldest);
@@ -285,7 +333,8 @@ void Follower::give_up_deleted() {
 void Follower::let_go(std::size_t index) {
   FollowedFile& file = *open_[index];
   gone_.long_lines += file.long_lines();
-  if (!file.deleted()) closed_.push_back({file.mark(), file.source()});
+  if (!file.deleted()) closed_.insert_or_assign(file.key(), Closed{file.mark(), file.source()});
+  open_keys_.erase(file.key());
   open_.erase(open_.begin() + std::ptrdiff_t(index));
 }
 
@@ -304,11 +353,11 @@ bool Follower::read(MonoTime now, std::string& buffer, SourceTaker& taker) {
     const auto outcome = file.read(now, buffer, taker);
     bool over = false;
     if (!outcome) {
-      if (missing_noted_.insert(file.path()).second) log::warn("{}", outcome.error().message);
+      say_unreadable(file.path(), outcome.error().message, now);
       file.look_period = kLatest;
     } else if (*outcome == FollowedFile::Outcome::kRenewed) {
       ++gone_.truncations;
-      gone_.lost_bytes += file.lost_bytes();
+      if (file.lost_bytes() > 0) gone_.lost_bytes["truncated"] += file.lost_bytes();
       log::warn("{}: truncated or rewritten, reading it from its start{}", file.path().string(),
                 file.lost_bytes() > 0 ? fmt::format("; at least {} bytes were gone unread", file.lost_bytes()) : "");
       file.look_period = Duration::zero();
@@ -324,6 +373,11 @@ bool Follower::read(MonoTime now, std::string& buffer, SourceTaker& taker) {
       over = settings_.once || (file.rotated && now - file.grown_at() >= settings_.close_rotated_after);
     }
     file.next_look = now + file.look_period;
+    if (file.long_lines() > 0 && !std::exchange(file.long_line_said, true) && long_line_log_.allow(now)) {
+      const std::size_t more = long_line_log_.suppressed();
+      log::warn("{}{}", long_line_notice(file.path().string(), file.long_line_at(), settings_),
+                more > 0 ? fmt::format(" (and so in {} more files)", more) : "");
+    }
     if (!over) continue;
     const auto finished = file.finish(buffer, taker);
     if (finished && !*finished) {
@@ -346,7 +400,7 @@ MonoTime Follower::next_look() const {
 
 std::vector<FileMark> Follower::marks() {
   std::vector<FileMark> marks = earlier_;
-  for (const Closed& closed : closed_) {
+  for (const auto& [key, closed] : closed_) {
     marks.push_back(closed.mark);
     marks.back().position = closed.source->position();
   }

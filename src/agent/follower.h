@@ -6,10 +6,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "agent/followed_file.h"
+#include "base/log.h"
 
 namespace weir::agent {
 
@@ -19,8 +21,8 @@ class Follower {
  public:
   Follower(const AgentSettings& settings, runtime::FileSystem& files) : settings_(settings), files_(files) {}
 
-  /// Where an earlier run stood. Also finds its files that were renamed meanwhile. Fails with `once` when an input is
-  /// missing.
+  /// Where an earlier run stood. Also finds its files that were renamed meanwhile. Fails when an input is neither a
+  /// file nor a directory, and with `once` when one is missing or cannot be read.
   Result<void> open(std::vector<FileMark> marks, MonoTime now);
   /// Looks for new and rotated files. Cheap when nothing changed.
   void scan(MonoTime now);
@@ -45,14 +47,13 @@ class Follower {
     std::uint64_t unread_bytes = 0;
     std::uint64_t deleted_open_bytes = 0;
     std::uint64_t truncations = 0;
-    std::uint64_t lost_bytes = 0;
+    metrics::Reasons lost_bytes;
     std::uint64_t long_lines = 0;
   };
   Counts counts() const;
 
  private:
   using FilePtr = std::unique_ptr<FollowedFile>;
-  using FileKey = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
   struct Found {
     runtime::Path path;
     runtime::FileStatus status;
@@ -71,11 +72,16 @@ class Follower {
   };
 
   std::vector<Found> find(Skipped& skipped);
-  void find_in(const runtime::Path& directory, int depth, std::vector<Found>& found, Skipped& skipped);
+  using Visited = std::map<FileKey, int>;  // directories, and how many levels below each were looked at
+  void find_in(const runtime::Path& directory, int depth, Visited& visited, std::vector<Found>& found,
+               Skipped& skipped);
   void find_missed(const runtime::Path& path, const runtime::FileStatus* status, std::vector<Found>& found);
   bool known(const runtime::FileStatus& status) const;
   bool is_text(const runtime::Path& path, const runtime::FileStatus& status, Skipped& skipped);
-  void follow(const Found& found, MonoTime now);
+  /// Fails when it cannot be read; a file that is followed already is no failure.
+  Result<void> follow(const Found& found, MonoTime now);
+  void say_unreadable(const runtime::Path& path, std::string_view why, MonoTime now);
+  bool is_read(const runtime::FileStatus& status) const;
   FileMark take_mark(const Found& found, const runtime::File& file);
   void note_skipped(const Skipped& skipped);
   void give_up_deleted();
@@ -84,19 +90,22 @@ class Follower {
   const AgentSettings& settings_;
   runtime::FileSystem& files_;
   std::vector<FilePtr> open_;
+  std::set<FileKey> open_keys_;
   std::vector<FileMark> earlier_;  // of an earlier run, not met yet
   /// Read through and let go; a directory may still name them.
   struct Closed {
     FileMark mark;
     std::shared_ptr<Source> source;
   };
-  std::vector<Closed> closed_;
+  std::map<FileKey, Closed> closed_;
   std::map<FileKey, bool> judged_;             // true if text
   std::map<runtime::Path, Lineage> lineages_;  // of inputs that are files
   std::size_t turn_ = 0;
   bool scanned_ = false;
   bool skipped_noted_ = false;
   std::set<runtime::Path> missing_noted_;
+  log::Every unreadable_log_{std::chrono::seconds(1)};
+  log::Every long_line_log_{std::chrono::seconds(1)};
   Counts gone_;  // of files let go
 };
 

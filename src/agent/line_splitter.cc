@@ -1,6 +1,10 @@
 #include "agent/line_splitter.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/units.h"
 
 namespace weir::agent {
 
@@ -39,6 +43,7 @@ Bytes LineSplitter::split(std::string_view bytes, EntryTaker& taker) {
         break;
       }
       ++long_lines_;
+      long_line_at_ = position_;
       skipping_ = true;
       continue;
     }
@@ -56,6 +61,12 @@ bool LineSplitter::flush(std::string_view bytes, EntryTaker& taker) {
   if (!taker.take({.text = bytes, .position = position_, .end = end, .unterminated = true})) return false;
   position_ = end;
   return true;
+}
+
+std::string long_line_notice(std::string_view name, std::uint64_t position, const AgentSettings& settings) {
+  const bool cut = settings.long_lines == LongLines::kTruncate;
+  return fmt::format("{}: the line at byte {} is longer than {} (line_limit) and is {}, as later ones will be", name,
+                     position, format_size(settings.line_limit), cut ? "cut there" : "left out");
 }
 
 }  // namespace weir::agent

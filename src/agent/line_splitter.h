@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "agent/agent.h"
@@ -46,6 +47,8 @@ class LineSplitter {
   /// In the rest of a line above the limit.
   bool skipping() const { return skipping_; }
   std::uint64_t long_lines() const { return long_lines_; }
+  /// Where the last of them begins.
+  std::uint64_t long_line_at() const { return long_line_at_; }
 
  private:
   Bytes limit_;
@@ -54,6 +57,10 @@ class LineSplitter {
   bool skipping_ = false;
   bool in_hole_ = false;  // in the NULs a line above the limit began with
   std::uint64_t long_lines_ = 0;
+  std::uint64_t long_line_at_ = 0;
 };
+
+/// What people are told about the first such line of `name`.
+std::string long_line_notice(std::string_view name, std::uint64_t position, const AgentSettings& settings);
 
 }  // namespace weir::agent

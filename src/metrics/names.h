@@ -64,7 +64,7 @@ inline constexpr Metric kAgentTruncations{"weir_agent_truncations_total", kCount
 inline constexpr Metric kAgentLongLines{"weir_agent_long_lines_total", kCounter, "Lines above the line limit, by policy (truncated, skipped)"};
 inline constexpr Metric kAgentUnterminatedLines{"weir_agent_unterminated_lines_total", kCounter, "Last lines sent without their line end"};
 inline constexpr Metric kAgentBadUtf8Bytes{"weir_agent_bad_utf8_bytes_total", kCounter, "Bytes replaced by U+FFFD because they are not UTF-8"};
-inline constexpr Metric kAgentLostBytes{"weir_agent_lost_bytes_total", kCounter, "Bytes known to have been truncated, or given up in deleted files, before they were read"};
+inline constexpr Metric kAgentLostBytes{"weir_agent_lost_bytes_total", kCounter, "Bytes known to be gone before they were read, by reason (truncated, given_up)"};
 inline constexpr Metric kAgentPausedSeconds{"weir_agent_paused_seconds", kGauge, "Seconds during which the readers stood still behind the closed gate"};
 
 // ---- Consumer and sink

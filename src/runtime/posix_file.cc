@@ -126,7 +126,8 @@ class PosixFileSystem final : public FileSystem {
   Result<std::shared_ptr<File>> open(const Path& path, OpenMode mode) override {
     int flags = O_CLOEXEC;
     switch (mode) {
-      case OpenMode::kRead: flags |= O_RDONLY; break;
+      // Nothing of what is named may hold the caller up: opening a pipe would wait for its writer.
+      case OpenMode::kRead: flags |= O_RDONLY | O_NONBLOCK; break;
       case OpenMode::kWrite: flags |= O_RDWR; break;
       case OpenMode::kCreate: flags |= O_RDWR | O_CREAT; break;
       case OpenMode::kCreateNew: flags |= O_RDWR | O_CREAT | O_EXCL; break;
