@@ -25,7 +25,7 @@ struct Decision {
   std::optional<MonoTime> until;
 };
 
-/// "lag law: logs/3 limited to 2,940 (lag 5.1 s): ...". One line for people, without the time.
+/// "lag law: topic logs limited to 2,940 (lag 5.1 s): ...". One line for people, without the time.
 std::string to_string(const Decision& decision);
 
 /// Bounded: the oldest decisions go first. Owned by one loop.

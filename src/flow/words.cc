@@ -91,7 +91,8 @@ std::string to_string(const Scope& scope) {
   if (!scope.client_id.empty()) text = "client " + scope.client_id;
   if (!scope.topic.empty()) {
     if (!text.empty()) text += ", ";
-    text += scope.partition ? fmt::format("{}/{}", scope.topic, scope.partition->value) : "topic " + scope.topic;
+    text += "topic " + scope.topic;
+    if (scope.partition) text += fmt::format(", partition {}", scope.partition->value);
   }
   return text.empty() ? "everything" : text;
 }

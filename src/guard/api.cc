@@ -19,6 +19,11 @@ http::Response answer(const json& body, int status = 200) {
   return {.status = status, .body = body.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"};
 }
 
+template <typename T>
+json or_null(const std::optional<T>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
 json limit_to_json(const LimitState& limit) {
   return {{"limited_by", to_string(limit.limited_by)},
           {"limit", limit.limit},
@@ -33,22 +38,21 @@ json pipeline_to_json(const PipelineStatus& p) {
            {"read_per_s", p.read_per_s},
            {"acked_per_s", p.acked_per_s},
            {"stored_per_s", p.stored_per_s},
-           {"lag", p.lag},
-           {"lag_seconds", p.lag_seconds},
+           {"lag", or_null(p.lag)},
+           {"lag_seconds", or_null(p.lag_seconds)},
            {"limit", limit_to_json(p.limit)},
            {"shed", p.shed},
            {"rejected", p.rejected}};
-  out["latency_p50_ms"] = p.latency_p50_ms ? json(*p.latency_p50_ms) : json(nullptr);
-  out["latency_p99_ms"] = p.latency_p99_ms ? json(*p.latency_p99_ms) : json(nullptr);
+  out["latency_p50_ms"] = or_null(p.latency_p50_ms);
+  out["latency_p99_ms"] = or_null(p.latency_p99_ms);
   return out;
 }
 
 json group_summary(const std::string& name, const GroupLag& group) {
-  const auto or_null = [](const auto& value) { return value ? json(*value) : json(nullptr); };
   return {{"group", name},
           {"state", group.state},
           {"members", or_null(group.members)},
-          {"lag", group.records},
+          {"lag", or_null(group.records)},
           {"lag_seconds", group.time ? json(to_seconds(*group.time)) : json(nullptr)},
           {"consumed_per_s", or_null(group.consumed_per_s)},
           {"produced_per_s", or_null(group.produced_per_s)},
@@ -156,7 +160,7 @@ http::Response Guard::State::check(const std::string& group) const {
   const auto verdict = [&](int status, std::string_view word, std::string reason) {
     json body{{"group", group}, {"verdict", word}, {"reason", std::move(reason)}};
     if (lag != nullptr) {
-      body["lag"] = lag->records;
+      body["lag"] = or_null(lag->records);
       body["lag_seconds"] = lag->time ? json(to_seconds(*lag->time)) : json(nullptr);
     }
     auto response = answer(body, status);
@@ -173,12 +177,10 @@ http::Response Guard::State::check(const std::string& group) const {
     return cannot("the last measurement is too old");
   if (lag->unmeasured > 0) return cannot(fmt::format("{} partitions could not be measured", lag->unmeasured));
   std::vector<std::string> topics;
-  bool any_number = lag->partitions.empty();
   for (const auto& p : lag->partitions) {
-    any_number = any_number || p.records.has_value();
     if (topics.empty() || topics.back() != p.partition.topic) topics.push_back(p.partition.topic);
   }
-  if (!any_number) return cannot("the group has not committed anything");
+  if (!lag->records) return cannot("the group has not committed anything");
 
   for (const auto& directive : directives(now, {.topics = topics, .laws = false})) {
     if (directive.pause && directive.scope.client_id.empty() && !directive.scope.partition) {
@@ -190,8 +192,8 @@ http::Response Guard::State::check(const std::string& group) const {
         429, "wait",
         fmt::format("the lag is {:.1f} s, target {:.1f} s", to_seconds(*lag->time), to_seconds(settings_.lag_target)));
   }
-  if (lag->records > settings_.max_lag) {
-    return verdict(429, "wait", fmt::format("the lag is {} records, at most {}", lag->records, settings_.max_lag));
+  if (lag->records.value_or(0) > settings_.max_lag) {
+    return verdict(429, "wait", fmt::format("the lag is {} records, at most {}", *lag->records, settings_.max_lag));
   }
   return verdict(200, "go", "");
 }

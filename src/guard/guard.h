@@ -50,8 +50,8 @@ struct PipelineStatus {
   double read_per_s = 0;
   double acked_per_s = 0;
   double stored_per_s = 0;
-  std::int64_t lag = 0;
-  double lag_seconds = 0;
+  std::optional<std::int64_t> lag;  ///< None: not known.
+  std::optional<double> lag_seconds;
   LimitState limit;
   std::optional<double> latency_p50_ms;  ///< Read to stored.
   std::optional<double> latency_p99_ms;

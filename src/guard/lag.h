@@ -54,8 +54,9 @@ struct GroupLag {
   std::string state;  ///< Kafka's word: "Stable", "Empty", ...; "Unknown" when the broker does not tell.
   std::optional<std::size_t> members;
   std::vector<PartitionLag> partitions;  ///< By topic and partition.
-  /// Sums over the partitions that count; `time` is the largest.
-  std::int64_t records = 0;
+  /// Over the partitions that count: the sum of the numbers there are, none when no partition has one; the largest
+  /// time, none while a partition has records (or may have) and no time.
+  std::optional<std::int64_t> records;
   std::optional<Duration> time;
   std::size_t uncommitted = 0;  ///< Partitions that hold records and have no commit.
   std::size_t unmeasured = 0;   ///< Partitions whose log ends could not be read.

@@ -77,6 +77,7 @@ GroupLag LagMonitor::measure(const std::string& name, const ClusterSample::Group
   // Only a settled group tells which topics it no longer reads; while it is empty or rebalancing everything counts.
   const bool settled = group.facts.state == "Stable" && !read.empty();
 
+  bool all_timed = true;
   for (const auto& topic : topics) {
     std::vector<PartitionId> partitions;
     if (const auto known = sample.topics.find(topic); known != sample.topics.end()) {
@@ -96,14 +97,17 @@ GroupLag LagMonitor::measure(const std::string& name, const ClusterSample::Group
       PartitionLag p = measure(name, group, partition, ends, now);
       p.assigned = !settled || read.contains(topic);
       if (p.assigned) {
-        lag.records += p.records.value_or(0);
+        if (p.records) lag.records = lag.records.value_or(0) + *p.records;
         if (p.time) lag.time = std::max(lag.time.value_or(Duration{}), *p.time);
+        all_timed = all_timed && (p.time || p.records == 0);
         if (p.state == LagState::kUncommitted && p.start != p.end) ++lag.uncommitted;
         if (p.state == LagState::kUnknown) ++lag.unmeasured;
       }
       lag.partitions.push_back(std::move(p));
     }
   }
+  if (!all_timed) lag.time.reset();
+  if (lag.partitions.empty()) lag.records = 0;
   measure_rates(name, lag, now);
   return lag;
 }

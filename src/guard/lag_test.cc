@@ -254,6 +254,30 @@ TEST_F(Lag, NamedGroupsOnly) {
   EXPECT_TRUE(snapshot->complete);
 }
 
+TEST_F(Lag, OneLookKnowsNoTimeAndDoesNotSayZero) {
+  source.log("t", 0, 0, 100);
+  source.log("t", 1, 0, 100);
+  source.commit("g", "t", 0, 100);  // Caught up: 0 s, at once.
+  source.commit("g", "t", 1, 40);   // Behind, since nobody knows when.
+  const auto snapshot = poll();
+  EXPECT_EQ(snapshot->groups.at("g").partitions[0].time, Duration::zero());
+  EXPECT_EQ(snapshot->groups.at("g").time, std::nullopt);
+  const std::string json = lag_to_json(*snapshot, clock.now().mono, "g");
+  EXPECT_THAT(json, HasSubstr("\"lag\":60,\"lag_seconds\":null,\"members\""));
+  EXPECT_THAT(lag_to_table(*snapshot), HasSubstr("lag 60, in time ?\n"));
+  EXPECT_NE(group().time, std::nullopt);  // A second look at the ends tells.
+}
+
+TEST_F(Lag, GroupWithoutAnyCommitHasNoLag) {
+  source.log("t", 0, 0, 100);
+  source.members("g", 1, {{"t", PartitionId(0)}});
+  source.commit("g", "u", 0, 0);  // of a topic that is gone
+  const auto snapshot = poll();
+  EXPECT_EQ(snapshot->groups.at("g").records, std::nullopt);
+  EXPECT_THAT(lag_to_json(*snapshot, clock.now().mono, "g"), HasSubstr("\"lag\":null,\"lag_seconds\":null"));
+  EXPECT_THAT(lag_to_metrics(*snapshot), Not(HasSubstr("weir_group_lag_records{")));
+}
+
 TEST_F(Lag, ReportsAreOneLineOfJsonAndATable) {
   source.log("t", 0, 0, 100);
   source.log("t", 1, 10, 20);

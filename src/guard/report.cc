@@ -39,7 +39,7 @@ json group_to_json(const std::string& name, const GroupLag& group) {
   return {{"group", name},
           {"state", group.state},
           {"members", number_or_null(group.members)},
-          {"lag", group.records},
+          {"lag", number_or_null(group.records)},
           {"lag_seconds", seconds_or_null(group.time)},
           {"consumed_per_s", number_or_null(group.consumed_per_s)},
           {"produced_per_s", number_or_null(group.produced_per_s)},
@@ -121,7 +121,7 @@ std::string lag_to_metrics(const LagSnapshot& snapshot) {
   per_partition(metrics::kConsumerLagSeconds,
                 [](const PartitionLag& p) { return p.time ? Number(to_seconds(*p.time)) : Number(); });
   per_partition(metrics::kConsumerLost, [](const PartitionLag& p) { return p.lost > 0 ? Number(p.lost) : Number(); });
-  per_group(metrics::kGroupLag, [](const GroupLag& g) { return Number(g.records); });
+  per_group(metrics::kGroupLag, [](const GroupLag& g) { return g.records ? Number(*g.records) : Number(); });
   per_group(metrics::kGroupLagSeconds,
             [](const GroupLag& g) { return g.time ? Number(to_seconds(*g.time)) : Number(); });
   per_group(metrics::kGroupMembers, [](const GroupLag& g) { return g.members ? Number(*g.members) : Number(); });
@@ -131,10 +131,10 @@ std::string lag_to_metrics(const LagSnapshot& snapshot) {
 }
 
 std::string lag_to_table(const LagSnapshot& snapshot, const std::optional<std::string>& only) {
-  const auto text = [](const auto& value) { return value ? fmt::format("{}", *value) : std::string("-"); };
+  const auto text = [](const auto& value) { return value ? fmt::format("{}", *value) : std::string("?"); };
   const auto offset = [](const auto& value) { return value ? fmt::format("{}", value->value) : std::string("-"); };
   const auto time = [](const std::optional<Duration>& t, bool exact) {
-    return t ? fmt::format("{}{:.1f}s", exact ? "" : ">", to_seconds(*t)) : std::string("-");
+    return t ? fmt::format("{}{:.1f}s", exact ? "" : ">", to_seconds(*t)) : std::string("?");
   };
   std::size_t group_width = 5;
   std::size_t topic_width = 5;
@@ -155,8 +155,8 @@ std::string lag_to_table(const LagSnapshot& snapshot, const std::optional<std::s
                      group_width, p.partition.topic, topic_width, p.partition.partition.value, offset(p.committed),
                      offset(p.end), text(p.records), time(p.time, p.time_exact), status);
     }
-    fmt::format_to(std::back_inserter(out), "{:<{}}  {}, {} members: lag {}, {}", name, group_width, group.state,
-                   text(group.members), group.records, time(group.time, true));
+    fmt::format_to(std::back_inserter(out), "{:<{}}  {}, {} members: lag {}, in time {}", name, group_width,
+                   group.state, text(group.members), text(group.records), time(group.time, true));
     if (group.uncommitted > 0)
       fmt::format_to(std::back_inserter(out), ", {} partitions without a commit", group.uncommitted);
     if (group.unmeasured > 0) fmt::format_to(std::back_inserter(out), ", {} partitions not measured", group.unmeasured);

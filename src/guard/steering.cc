@@ -11,7 +11,8 @@ namespace {
 /// What a group owes on one topic.
 struct TopicLag {
   bool measured = true;
-  std::optional<Duration> time;
+  std::optional<Duration> time;  // none while a partition with a commit has records and no time
+  bool timed = true;
   std::map<PartitionId, Offset> committed;
   std::int64_t records = 0;
 };
@@ -23,8 +24,13 @@ std::map<std::string, TopicLag> by_topic(const GroupLag& group) {
     TopicLag& topic = topics[p.partition.topic];
     if (group.stale || p.state == LagState::kUnknown) topic.measured = false;
     if (p.time) topic.time = std::max(topic.time.value_or(Duration{}), *p.time);
+    // A partition without a commit has no number at all, and must not keep the others from being steered.
+    if (p.committed && !p.time && p.records != 0) topic.timed = false;
     if (p.committed) topic.committed[p.partition.partition] = *p.committed;
     topic.records += p.records.value_or(0);
+  }
+  for (auto& [name, topic] : topics) {
+    if (!topic.timed) topic.time.reset();
   }
   return topics;
 }
@@ -61,16 +67,19 @@ void Steering::update(Now now, const LagSnapshot& snapshot) {
 
 void Steering::steer(Now now, const std::string& group, const std::string& topic, Loop& loop,
                      std::optional<Duration> lag, std::optional<std::int64_t> records) {
-  // Records over drain rate foretells the lag, which steadies a law that holds. It must not start one: a consumer that
-  // has just restarted drains nothing for a moment and would be foretold any lag at all.
+  // What records over drain rate foretells steadies a law that holds. It must not start one: a consumer that has just
+  // restarted drains nothing for a moment and would be foretold any lag at all.
   const bool holds = loop.law.limit() || (lag && *lag >= settings_.law.target / 2);
   const auto limit = loop.law.update(lag, loop.drain.mean(), holds ? records : std::nullopt);
-  const Signal signal{SignalKind::kLagTime, lag ? to_seconds(*lag) : 0};
+  const Signal signal{SignalKind::kLagTime, loop.law.lag() ? to_seconds(*loop.law.lag()) : 0};
   const std::string author = "lag law of " + group;
   const Scope scope{.topic = topic};
+  const std::string foretold = lag && *loop.law.lag() > *lag && records
+                                   ? fmt::format(" and its {} records will take {:.1f} s", *records, signal.value)
+                                   : "";
   const std::string why =
-      lag ? fmt::format("lag of {} on {} is {:.1f} s, target {:.1f} s; it drains {:.0f} records/s", group, topic,
-                        signal.value, to_seconds(settings_.law.target), loop.drain.mean().value_or(0))
+      lag ? fmt::format("lag of {} on {} is {:.1f} s{}, target {:.1f} s; it drains {:.0f} records/s", group, topic,
+                        to_seconds(*lag), foretold, to_seconds(settings_.law.target), loop.drain.mean().value_or(0))
           : fmt::format("lag of {} on {} cannot be measured", group, topic);
   if (limit) {
     book_.put(author, {.scope = scope,

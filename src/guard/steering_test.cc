@@ -77,7 +77,7 @@ TEST(Order, ScopeReachesDownToOnePartition) {
       OrderKind::kLimit,
       body(R"({"scope":{"topic":"logs","partition":3},"value":1000,"unit":"records/s","ttl":"60s"})"), kLimits);
   ASSERT_TRUE(order) << order.error().message;
-  EXPECT_EQ(to_string(order->scope), "logs/3");
+  EXPECT_EQ(to_string(order->scope), "topic logs, partition 3");
   EXPECT_EQ(order->records_per_second, 1000);
   EXPECT_EQ(order->ttl, seconds(60));
   const auto query = parse_order(OrderKind::kPause, {.query = {{"topic", "logs"}, {"ttl", "5"}}}, kLimits);

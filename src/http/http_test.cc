@@ -124,6 +124,11 @@ TEST_F(Served, APageFromAnotherSiteMayNotPost) {
   peer.say("POST /echo HTTP/1.1\r\nHost: " + address.text() +
            "\r\nOrigin: http://evil.example\r\nContent-Length: 1\r\n\r\nx");
   EXPECT_THAT(peer.hear("\r\n\r\n"), HasSubstr("403"));
+  for (const char* header : {"Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site", "Origin: null"}) {
+    Peer foreign(address);
+    foreign.say("POST /echo HTTP/1.1\r\nHost: " + address.text() + "\r\n" + header + "\r\nContent-Length: 1\r\n\r\nx");
+    EXPECT_THAT(foreign.hear("\r\n\r\n"), HasSubstr("403")) << header;
+  }
   Peer own(address);
   own.say("POST /echo HTTP/1.1\r\nHost: " + address.text() + "\r\nOrigin: http://" + address.text() +
           "\r\nContent-Length: 1\r\n\r\nx");

@@ -33,8 +33,10 @@ using boost::system::error_code;
 constexpr Bytes kStreamBacklog = 256 * kKiB;
 constexpr int kPortsToTry = 20;
 
-/// A web page elsewhere may not steer this server through its reader's browser.
+/// A web page elsewhere may not steer this server through its reader's browser. Programs send neither header.
 bool foreign_origin(const bhttp::request<bhttp::string_body>& request) {
+  const std::string_view site = request["Sec-Fetch-Site"];
+  if (!site.empty() && site != "same-origin" && site != "none") return true;
   const auto origin = request.find(bhttp::field::origin);
   if (origin == request.end()) return false;
   const std::string_view value = origin->value();
@@ -91,6 +93,7 @@ class Server::State : public std::enable_shared_from_this<Server::State> {
   std::unordered_set<Connection*> connections;  // Server thread.
   bool stopping = false;                        // Server thread.
   Address address;
+  bool loopback = false;  // it listens for this machine only
   std::thread thread;
 };
 
@@ -204,7 +207,7 @@ class Server::State::Connection : public std::enable_shared_from_this<Connection
     const auto& request = parser_->get();
     const bool head = request.method() == bhttp::verb::head;
     last_ = last_ || !request.keep_alive();
-    if (state_->address.host == "127.0.0.1" && foreign_host(request)) {
+    if (state_->loopback && foreign_host(request)) {
       return write(error_response(403, "this server is asked as 127.0.0.1 or localhost"), head);
     }
     if (request.method() != bhttp::verb::get && !head && foreign_origin(request)) {
@@ -365,6 +368,7 @@ Result<Address> Server::State::start() {
   }
   if (error) return fail(ErrorKind::kIo, fmt::format("cannot listen on {}: {}", wanted, error.message()));
   address = {host, acceptor.local_endpoint(error).port()};
+  loopback = ip.is_loopback();
   accept();
   thread = std::thread([this] { io.run(); });
   return address;
