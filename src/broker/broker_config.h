@@ -38,6 +38,10 @@ class BrokerConfig {
   Result<void> load(const std::string& path);
   /// One `name=value` of the command line.
   Result<void> set(std::string_view assignment);
+  /// The same from elsewhere: messages begin with `where`, like "weir.yaml:12".
+  Result<void> set(std::string_view name, std::string_view value, std::string_view where) {
+    return assign(name, value, where);
+  }
   /// Checks what spans settings (replication factors, listeners) and derives the rest. Call once, after the last set().
   Result<void> finish();
   /// Things to tell the operator once, one line each: settings without effect here, unknown names, clamped factors.

@@ -1,11 +1,12 @@
 // weir agent: collects logs into any Kafka.
 #include "agent/agent.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,11 +14,13 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/metrics_page.h"
+#include "cli/options.h"
 #include "client/directive_feed.h"
 #include "client/progress_feed.h"
+#include "client/topic_maker.h"
 #include "pipeline/report.h"
 #include "pipeline/settings.h"
-#include "runtime/address.h"
 #include "runtime/event_loop.h"
 #include "runtime/file.h"
 #include "runtime/process.h"
@@ -33,55 +36,36 @@ struct Options {
   std::string config;
   std::string data;
   std::string guard;
-  std::vector<std::string> inputs;
-  double generate = 0;
-  bool once = false;
-  std::string run_for;
-  std::string drain;
-  bool accept_loss = false;
-  bool json = false;
+  std::string http;
+  InputOptions inputs;
+  EndOptions end;
+  bool show_settings = false;
 };
 
 struct Run {
   pipeline::Settings parts;
   std::optional<runtime::Address> guard;
-  std::optional<Duration> run_for;
-  Duration drain = defaults::kDrainDeadline;
+  std::optional<http::ServerSettings> http;
+  End end;
 };
-
-template <typename T>
-Result<void> read_option(const char* name, const std::string& text, Result<T> (*parse)(std::string_view), auto& into) {
-  if (text.empty()) return {};
-  auto value = parse(text);
-  if (!value) return fail(value.error().kind, std::string(name) + ": " + value.error().message);
-  into = *value;
-  return {};
-}
 
 Result<Run> run_of(const Options& options) {
   auto parts = pipeline::load_settings(options.config);
   if (!parts) return tl::unexpected(parts.error());
-  Run run{.parts = std::move(*parts)};
-  if (!options.bootstrap.empty()) run.parts.set_bootstrap(options.bootstrap);
-  const auto duration = [](std::string_view text) { return parse_duration(text); };
-  const auto address = [](std::string_view text) { return runtime::parse_address(text); };
-  for (const auto& done : {read_option<Duration>("--for", options.run_for, duration, run.run_for),
-                           read_option<Duration>("--drain", options.drain, duration, run.drain),
-                           read_option<runtime::Address>("--guard", options.guard, address, run.guard)}) {
+  auto end = read_end(options.end);
+  if (!end) return tl::unexpected(end.error());
+  Run run{.parts = std::move(*parts), .guard = {}, .http = {}, .end = *end};
+  for (const auto& done : {check_bootstrap(options.bootstrap), read_address("--guard", options.guard, run.guard),
+                           read_inputs(options.inputs, run.end.run_for.has_value(), run.parts.agent)}) {
     if (!done) return tl::unexpected(done.error());
   }
-  agent::AgentSettings& agent = run.parts.agent;
-  for (const std::string& input : options.inputs) {
-    if (input == "-") {
-      agent.standard_input = true;
-    } else {
-      agent.paths.push_back(std::filesystem::absolute(input));
-    }
+  if (!options.bootstrap.empty()) run.parts.set_bootstrap(options.bootstrap);
+  if (!options.http.empty()) {
+    auto http = read_http(options.http);
+    if (!http) return tl::unexpected(http.error());
+    run.http = std::move(*http);
   }
-  if (options.generate > 0) agent.generate_per_second = options.generate;
-  if (options.once) agent.once = true;
-  if (agent.paths.empty() && !agent.standard_input && agent.generate_per_second == 0)
-    agent.paths.emplace_back("/var/log");
+  agent::AgentSettings& agent = run.parts.agent;
   const std::filesystem::path data =
       options.data.empty() ? runtime::state_directory() : std::filesystem::absolute(options.data);
   agent.own_directories.push_back(data);
@@ -89,21 +73,40 @@ Result<Run> run_of(const Options& options) {
   return run;
 }
 
-std::string to_json(const agent::AgentStats& stats) {
-  return nlohmann::ordered_json{{"offered", stats.offered},
-                                {"read", stats.read},
-                                {"behind", stats.behind},
-                                {"acked", stats.acked},
-                                {"in_memory", stats.in_memory},
-                                {"spooled", stats.spooled},
-                                {"shed", stats.shed},
-                                {"rejected", stats.rejected},
-                                {"truncations", stats.truncations},
-                                {"lost_bytes", stats.lost_bytes},
-                                {"long_lines", stats.long_lines},
-                                {"paused_s", to_seconds(stats.paused)},
-                                {"peak_buffer_bytes", stats.peak_buffer_bytes}}
-      .dump();
+/// Made before anything is sent, unless only the client library can speak to the cluster.
+std::unique_ptr<client::TopicMaker> make_topics(const pipeline::Settings& parts, agent::Agent& agent) {
+  for (const auto& [name, value] : parts.producer.passed_through) {
+    if (name == "security.protocol" && value != "plaintext" && value != "PLAINTEXT") return nullptr;
+  }
+  agent.hold();
+  return std::make_unique<client::TopicMaker>(
+      client::AdminSettings{.bootstrap = parts.producer.bootstrap_servers, .client_id = "weir-agent-topics"},
+      client::pipeline_topics(parts.agent.topic, parts.agent.urgent_topic, parts.sink.dead_letter_topic),
+      [&agent] { agent.release(); });
+}
+
+std::string status_line(const agent::AgentStats& stats) {
+  return fmt::format("read {}, acked {}, in memory {}{}{}", pipeline::grouped(stats.read),
+                     pipeline::grouped(stats.acked), pipeline::grouped(stats.in_memory),
+                     stats.limit.why.empty() ? "" : ", limit: ", stats.limit.why);
+}
+
+/// What the drain left behind, in one line; empty when nothing.
+std::string left_behind(const agent::AgentStats& stats, bool gave_up, bool once, Duration drain) {
+  if (stats.in_memory == 0 && !gave_up) return "";
+  std::string text = stats.in_memory == 0
+                         ? fmt::format("no broker answered within {}", format_duration(drain))
+                         : fmt::format("{} {} read and not acknowledged within {}", pipeline::grouped(stats.in_memory),
+                                       stats.in_memory == 1 ? "entry" : "entries", format_duration(drain));
+  if (once && stats.unread_bytes > 0) text += fmt::format(", {} not read", format_size(stats.unread_bytes));
+  return text + "; what is in files is read again at the next start";
+}
+
+void print_summary(const agent::AgentStats& stats, const Run& run) {
+  std::fprintf(stderr, "read %s, acked %s\n", pipeline::grouped(stats.read).c_str(),
+               pipeline::grouped(stats.acked).c_str());
+  for (const auto& line : pipeline::damage_lines(stats.long_lines, run.parts.agent, stats.lost_bytes))
+    std::fprintf(stderr, "%s\n", line.c_str());
 }
 
 void run(const Options& options, Exit& exit) {
@@ -113,27 +116,40 @@ void run(const Options& options, Exit& exit) {
   agent::AgentSettings& settings = run.parts.agent;
   runtime::FileSystem& files = runtime::posix_file_system();
 
-  if (auto made = files.make_directories(settings.state_directory); !made) return exit.fail(made.error());
-  const auto lock = files.lock(settings.state_directory / "lock");
-  if (!lock) return exit.fail(lock.error());
-
   ProducerSettings producer_settings = run.parts.producer;
   const Bytes readers = agent::Agent::reader_memory(settings);
   producer_settings.buffer_memory = std::max<Bytes>(producer_settings.buffer_memory, readers + kMiB) - readers;
   auto producer = Producer::open(producer_settings);
   if (!producer) return exit.fail(producer.error(), ExitCode::kUsage);
+  if (options.show_settings) return print_settings("producer", (*producer)->in_force());
+
+  settings.most_files = runtime::raise_file_limit() / 2;
+  if (auto made = files.make_directories(settings.state_directory); !made) return exit.fail(made.error());
+  const auto lock = files.lock(settings.state_directory / "lock");
+  if (!lock) return exit.fail(lock.error());
+  Registry metrics;
   const std::vector<std::string> topics{settings.urgent_topic, settings.topic};
   auto opened = agent::Agent::open(settings, std::move(*producer), files, system_clock());
   if (!opened) return exit.fail(opened.error());
   agent::Agent& agent = **opened;
 
   runtime::EventLoop loop("weir");
+  StatusLine line;
   runtime::SignalWatch signals(loop, [&](int, int count) {
-    if (count == 1) {
-      std::fprintf(stderr, "draining, %s at most; twice more ends at once\n", format_duration(run.drain).c_str());
-    }
+    line.end();
+    say_draining(run.end.drain, count);
     loop.stop();
   });
+  std::unique_ptr<http::Server> page;
+  if (run.http) {
+    agent.expose(metrics, producer_settings.client_id);
+    auto served = serve_metrics(*run.http, metrics, [&agent]() -> Result<void> {
+      if (agent.stats().stuck) return fail(ErrorKind::kUnavailable, "no broker answers");
+      return {};
+    });
+    if (!served) return exit.fail(served.error());
+    page = std::move(*served);
+  }
   std::optional<client::ProgressFeed> progress;
   if (producer_settings.window || producer_settings.max_lag) {
     client::ProgressFeedSettings feed;
@@ -153,40 +169,39 @@ void run(const Options& options, Exit& exit) {
                        [&agent](const Directive& directive) { agent.producer().apply(directive); });
     directives->start();
   }
+  auto topic_maker = make_topics(run.parts, agent);
   std::fprintf(stderr, "ready, sending to %s\n", producer_settings.bootstrap_servers.c_str());
   agent.start();
 
-  const bool terminal = runtime::is_terminal(STDERR_FILENO);
+  const bool ends_by_itself = settings.once || settings.standard_input;
+  Patience patience(run.end.drain);
+  bool gave_up = false;
   std::function<void()> each_second = [&] {
-    if (terminal) {
-      const agent::AgentStats stats = agent.stats();
-      std::fprintf(stderr, "\r\033[Kread %s, acked %s, in memory %s%s%s", pipeline::grouped(stats.read).c_str(),
-                   pipeline::grouped(stats.acked).c_str(), pipeline::grouped(stats.in_memory).c_str(),
-                   stats.limit.why.empty() ? "" : ", limit: ", stats.limit.why.c_str());
-    }
+    line.show(status_line(agent.stats()));
     loop.call_after(1s, each_second);
   };
   std::function<void()> look_for_end = [&] {
     if (agent.ended()) return loop.stop();
+    gave_up = ends_by_itself && patience.is_over(loop.now().mono, agent.stats().stuck);
+    if (gave_up) return loop.stop();
     loop.call_after(20ms, look_for_end);
   };
   loop.call_after(1s, each_second);
   look_for_end();
-  if (run.run_for) loop.call_after(*run.run_for, [&] { loop.stop(); });
+  if (run.end.run_for) loop.call_after(*run.end.run_for, [&] { loop.stop(); });
   loop.run();
 
-  const std::uint64_t left = agent.stop(run.drain);
+  topic_maker.reset();
+  agent.stop(gave_up ? Duration::zero() : run.end.drain);
   if (directives) directives->stop();
   if (progress) progress->stop();
+  page.reset();
+  line.end();
   const agent::AgentStats stats = agent.stats();
-  if (options.json) {
-    std::printf("%s\n", to_json(stats).c_str());
-  } else {
-    std::fprintf(stderr, "%sread %s, acked %s\n", terminal ? "\r\033[K" : "", pipeline::grouped(stats.read).c_str(),
-                 pipeline::grouped(stats.acked).c_str());
-  }
-  if ((!stats.shed.empty() || !stats.rejected.empty()) && !options.accept_loss) exit.code = ExitCode::kLost;
-  if (left > 0) exit.fail("the drain did not end in time");
+  if (options.end.json) std::printf("%s\n", pipeline::to_json(stats).c_str());
+  if (!options.end.json) print_summary(stats, run);
+  say_losses(stats.shed, stats.rejected, producer_settings.max_request_size, options.end.accept_loss, exit);
+  if (const auto left = left_behind(stats, gave_up, settings.once, run.end.drain); !left.empty()) exit.fail(left);
 }
 
 }  // namespace
@@ -194,21 +209,16 @@ void run(const Options& options, Exit& exit) {
 void add_agent(CLI::App& app, Exit& exit) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("agent", "Collects logs into Kafka; positions move after the acknowledgement");
-  command->add_option("--bootstrap", options->bootstrap, "HOST:PORT,... of the cluster (default: 127.0.0.1:9092)");
-  command
-      ->add_option("--input", options->inputs,
-                   "A file or directory to follow, or - for stdin; may be repeated (default: /var/log)")
-      ->allow_extra_args(false);
-  command->add_option("--generate", options->generate, "Synthetic entries a second, as an input")
-      ->check(CLI::Range(1.0, 1e7));
-  command->add_flag("--once", options->once, "Read what is there, drain and end");
-  command->add_option("--data", options->data, "Where the checkpoint is kept (default: weir below the XDG state home)");
-  command->add_option("--guard", options->guard, "HOST:PORT of a guard whose directives are followed");
-  command->add_option("--for", options->run_for, "End after this time, like 20s");
-  command->add_option("--drain", options->drain, "How long to wait for acknowledgements at the end (default: 20s)");
-  command->add_option("--config", options->config, "A config file; see examples/");
-  command->add_flag("--accept-loss", options->accept_loss, "Exit 0 although records were shed or rejected");
-  command->add_flag("--json", options->json, "Print one line of JSON at the end");
+  add_text(*command, "--bootstrap", options->bootstrap, "HOST:PORT,... of the cluster (default: 127.0.0.1:9092)");
+  add_inputs(*command, options->inputs);
+  add_text(*command, "--data", options->data, "Where the checkpoint is kept (default: weir below the XDG state home)");
+  add_text(*command, "--guard", options->guard, "HOST:PORT of a guard whose directives are followed");
+  add_text(*command, "--http", options->http,
+           "Serve /metrics and /healthz there, like 127.0.0.1:9464 (default: nowhere)");
+  add_end(*command, options->end,
+          "How long to wait for acknowledgements at the end, and for a broker with --once (default: 20s)");
+  add_text(*command, "--config", options->config, "A config file; see examples/");
+  command->add_flag("--show-settings", options->show_settings, "Print the Kafka settings in force and end");
   command->callback([options, &exit] { run(*options, exit); });
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "pipeline/settings.h"
 #include "runtime/event_loop.h"
 #include "runtime/signals.h"
@@ -27,6 +28,7 @@ Result<guard::GuardSettings> settings_of(const Options& options) {
   auto parts = pipeline::load_settings(options.config);
   if (!parts) return tl::unexpected(parts.error());
   guard::GuardSettings settings = parts->guard;
+  if (auto done = check_bootstrap(options.bootstrap); !done) return tl::unexpected(done.error());
   if (!options.bootstrap.empty()) settings.admin.bootstrap = options.bootstrap;
   if (!options.listen.empty()) {
     if (auto done = pipeline::set_http_address(settings.http, options.listen); !done) {
@@ -51,8 +53,7 @@ void run(const Options& options, Exit& exit) {
   guard::Guard guard(*settings, metrics);
   const auto address = guard.start();
   if (!address) return exit.fail(address.error());
-  std::printf("ready http://%s/, measuring %s\n", address->text().c_str(), settings->admin.bootstrap.c_str());
-  std::fflush(stdout);
+  std::fprintf(stderr, "ready http://%s/, measuring %s\n", address->text().c_str(), settings->admin.bootstrap.c_str());
   loop.run();
   guard.stop();
 }
@@ -62,16 +63,13 @@ void run(const Options& options, Exit& exit) {
 void add_guard(CLI::App& app, Exit& exit) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("guard", "Measures lag, steers weir's producers, serves the API and the page");
-  command->add_option("--bootstrap", options->bootstrap, "HOST:PORT,... of the cluster (default: 127.0.0.1:9092)");
-  command->add_option("--listen", options->listen,
-                      "Where the page, the API and the metrics are (default: 127.0.0.1:8080)");
-  command
-      ->add_option("--steer", options->steer,
-                   "A group whose lag limits the producers of its topics; may be repeated (default: weir-sink)")
-      ->allow_extra_args(false);
-  command->add_option("--measure", options->measure, "Measure only this group; may be repeated (default: all)")
-      ->allow_extra_args(false);
-  command->add_option("--config", options->config, "A config file; see examples/");
+  add_text(*command, "--bootstrap", options->bootstrap, "HOST:PORT,... of the cluster (default: 127.0.0.1:9092)");
+  add_text(*command, "--listen", options->listen,
+           "Where the page, the API and the metrics are (default: 127.0.0.1:8080)");
+  add_texts(*command, "--steer", options->steer,
+            "A group whose lag limits the producers of its topics; may be repeated (default: weir-sink)");
+  add_texts(*command, "--measure", options->measure, "Measure only this group; may be repeated (default: all)");
+  add_text(*command, "--config", options->config, "A config file; see examples/");
   command->callback([options, &exit] { run(*options, exit); });
 }
 

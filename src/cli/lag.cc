@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "guard/cluster_source.h"
 #include "guard/lag_monitor.h"
 #include "guard/report.h"
@@ -19,6 +20,8 @@
 
 namespace weir::cli {
 namespace {
+
+using namespace std::chrono_literals;
 
 struct Options {
   std::string bootstrap;
@@ -46,6 +49,7 @@ struct Measuring {
 };
 
 void print(const guard::LagSnapshot& snapshot, bool json) {
+  if (!json && snapshot.groups.empty()) return;
   const std::string text =
       json ? guard::lag_to_json(snapshot, system_clock().now().mono) + "\n" : guard::lag_to_table(snapshot);
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -56,6 +60,8 @@ void run_once(Measuring& measuring, const Options& options, Exit& exit) {
   const auto snapshot = measuring.once();
   if (!snapshot) return exit.fail(snapshot.error());
   print(**snapshot, options.json);
+  if ((*snapshot)->groups.empty() && measuring.groups.empty())
+    std::fprintf(stderr, "no groups on %s\n", measuring.address.c_str());
   // What was found is printed all the same; what could not be asked is a failure.
   for (const auto& error : (*snapshot)->errors) exit.fail(error);
   if (!(*snapshot)->complete) return;
@@ -90,19 +96,21 @@ void run(const Options& options, Exit& exit) {
   if (!settings) return exit.fail(settings.error(), ExitCode::kUsage);
   const auto policy = guard::parse_missing_commit(options.missing_commit);
   if (!policy) return exit.fail("--missing-commit: " + policy.error().message, ExitCode::kUsage);
-  const auto interval = parse_duration(options.interval);
-  if (!interval) return exit.fail("--interval: " + interval.error().message, ExitCode::kUsage);
-  const auto timeout = parse_duration(options.timeout);
-  if (!timeout) return exit.fail("--timeout: " + timeout.error().message, ExitCode::kUsage);
+  Duration interval{};
+  Duration timeout{};
+  for (const auto& done :
+       {check_bootstrap(options.bootstrap), read_time("--interval", options.interval, 100ms, 24h, interval),
+        read_time("--timeout", options.timeout, 1ms, 1h, timeout)}) {
+    if (!done) return exit.fail(done.error(), ExitCode::kUsage);
+  }
 
   client::AdminSettings admin = settings->guard.admin;
   if (!options.bootstrap.empty()) admin.bootstrap = options.bootstrap;
   admin.client_id = "weir-lag";
-  admin.timeout = *timeout;
+  admin.timeout = timeout;
   Measuring measuring{guard::kafka_source(admin), options.groups,
                       guard::LagMonitor(guard::LagMonitorSettings{.missing_commit = *policy}), admin.bootstrap};
-  if (options.watch)
-    return watch(measuring, options, std::max<Duration>(*interval, std::chrono::milliseconds(100)), exit);
+  if (options.watch) return watch(measuring, options, interval, exit);
   run_once(measuring, options, exit);
 }
 
@@ -111,17 +119,17 @@ void run(const Options& options, Exit& exit) {
 void add_lag(CLI::App& app, Exit& exit) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("lag", "How far consumer groups are behind, on any Kafka");
-  command->add_option("--bootstrap", options->bootstrap, "HOST:PORT,... of the cluster (default: 127.0.0.1:9092)");
-  command->add_option("--group", options->groups, "Only this group; may be repeated")->allow_extra_args(false);
+  add_text(*command, "--bootstrap", options->bootstrap, "HOST:PORT,... of the cluster (default: 127.0.0.1:9092)");
+  add_texts(*command, "--group", options->groups, "Only this group; may be repeated");
   command->add_flag("--watch", options->watch, "Measure again and again, until interrupted; lag in time needs this");
-  command->add_option("--interval", options->interval, "Time between two measurements of --watch")
+  add_text(*command, "--interval", options->interval, "Time between two measurements of --watch, at least 100ms")
       ->capture_default_str();
   command
       ->add_option("--missing-commit", options->missing_commit,
                    "What a partition without a commit counts as: unknown, earliest (all of it) or latest (nothing)")
       ->capture_default_str();
-  command->add_option("--timeout", options->timeout, "For each question to the cluster")->capture_default_str();
-  command->add_option("--config", options->config, "A config file; see examples/");
+  add_text(*command, "--timeout", options->timeout, "For each question to the cluster")->capture_default_str();
+  add_text(*command, "--config", options->config, "A config file; see examples/");
   command->add_flag("--json", options->json, "One line of JSON for each measurement");
   command->callback([options, &exit] { run(*options, exit); });
 }

@@ -1,7 +1,9 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "cli/commands.h"
 
@@ -18,6 +20,14 @@ namespace {
 constexpr void (*kCommands[])(CLI::App&, Exit&) = {
     add_up, add_broker, add_agent, add_sink, add_guard, add_lag, add_quota, add_bench, add_explain,
 };
+
+/// The subcommand that was being read: "weir quota get".
+std::string command_of(const CLI::App& app) {
+  std::string text = app.get_name();
+  for (auto below = app.get_subcommands(); !below.empty(); below = below.back()->get_subcommands())
+    text += " " + below.back()->get_name();
+  return text;
+}
 
 int run(int argc, char** argv) {
   // A reader that goes away (`weir lag | head`) shows as a failed write, not as a death by signal.
@@ -39,7 +49,10 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // Help and version exit 0; every mistake in the words is a usage error.
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::string what = error.what();
+    std::ranges::replace(what, '\n', ' ');
+    exit.fail(what + "; see " + command_of(app) + " --help", ExitCode::kUsage);
   }
   return static_cast<int>(exit.code);
 }

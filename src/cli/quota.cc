@@ -1,13 +1,16 @@
 // weir quota: the client quotas of any Kafka.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "client/admin.h"
 
 namespace weir::cli {
@@ -101,11 +104,23 @@ void change(const Options& options, const client::QuotaChanges& changes, const c
                      ExitCode::kUsage);
   }
   auto admin = connect(options);
+  // To remove what is not there is no failure, but nobody should think it was.
+  std::set<std::string> set_before;
+  if (std::ranges::any_of(changes, [](const auto& change) { return !change.second; })) {
+    const auto before = admin.quotas(entity);
+    if (!before) return exit.fail(before.error());
+    for (const auto& entry : *before) {
+      if (entry.entity != entity) continue;
+      for (const auto& [name, value] : entry.values) set_before.insert(name);
+    }
+  }
   if (auto done = admin.alter_quotas(entity, changes); !done) return exit.fail(done.error());
   json values = json::object();
   for (const auto& [name, value] : changes) {
     values[name] = value ? json(*value) : json(nullptr);
-    if (!options.json) {
+    if (!options.json && !value && !set_before.contains(name)) {
+      std::printf("%s: %s was not set\n", name_of(entity).c_str(), name.c_str());
+    } else if (!options.json) {
       std::printf("%s: %s %s", name_of(entity).c_str(), what, name.c_str());
       std::printf(value ? "=%.15g\n" : "\n", value.value_or(0));
     }
@@ -135,10 +150,10 @@ void unset(const Options& options, Exit& exit) {
 
 CLI::App* add_command(CLI::App& quota, const char* name, const char* text, const std::shared_ptr<Options>& options) {
   CLI::App* command = quota.add_subcommand(name, text);
-  command->add_option("--bootstrap", options->bootstrap, "HOST:PORT,... of the cluster")->capture_default_str();
-  auto* client = command->add_option("--client-id", options->client_id, "The quota of this client id");
+  add_text(*command, "--bootstrap", options->bootstrap, "HOST:PORT,... of the cluster")->capture_default_str();
+  auto* client = add_text(*command, "--client-id", options->client_id, "The quota of this client id");
   auto* user =
-      command->add_option("--user", options->user, "The quota of this user; with a client id, of both together");
+      add_text(*command, "--user", options->user, "The quota of this user; with a client id, of both together");
   command->add_flag("--default-client", options->default_client, "The default of client ids")->excludes(client);
   command->add_flag("--default-user", options->default_user, "The default of users")->excludes(user);
   command->add_flag("--json", options->json, "One line of JSON");

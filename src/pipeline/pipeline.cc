@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "client/admin.h"
+#include "client/topic_maker.h"
 #include "runtime/address.h"
 #include "runtime/event_loop.h"
 #include "runtime/process.h"
@@ -36,6 +39,33 @@ Result<runtime::Address> free_address(std::string_view text) {
                                               text, kPortsTried - 1));
 }
 
+/// Calls `act` once a second on a thread of its own until stopped.
+class Ticker {
+ public:
+  explicit Ticker(std::function<void()> act) : act_(std::move(act)), thread_([this] { run(); }) {}
+  ~Ticker() { stop(); }
+  void stop() {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, 1s, [this] { return stopping_; })) act_();
+  }
+
+  const std::function<void()> act_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
 Duration left_until(MonoTime deadline) {
   return std::max<Duration>(deadline - system_clock().now().mono, Duration::zero());
 }
@@ -44,9 +74,9 @@ Duration left_until(MonoTime deadline) {
 
 Result<std::unique_ptr<Pipeline>> Pipeline::start(PipelineSettings settings,
                                                   const std::function<void(const std::string&)>& notice) {
-  runtime::raise_file_limit();
   std::unique_ptr<Pipeline> self(new Pipeline);
   self->settings_ = std::move(settings);
+  self->settings_.parts.agent.most_files = runtime::raise_file_limit() / 2;
   const PipelineSettings& s = self->settings_;
 
   auto& files = runtime::posix_file_system();
@@ -74,17 +104,12 @@ Result<void> Pipeline::start_broker(const std::function<void(const std::string&)
   auto address = free_address(settings_.listen);
   if (!address) return tl::unexpected(address.error());
   broker::BrokerConfig config;
-  const auto set = [&config](const std::string& name, const std::string& value) {
-    return config.set(name + "=" + value);
-  };
-  // One member, known from the start: nobody to wait for. A replication factor written for a cluster works here too.
-  std::vector<std::pair<std::string, std::string>> values{{"group.initial.rebalance.delay.ms", "0"},
-                                                          {"weir.replication.factor.clamp", "true"}};
-  values.insert(values.end(), settings_.parts.broker.begin(), settings_.parts.broker.end());
-  values.emplace_back("log.dirs", (settings_.data / "broker").string());
-  values.emplace_back("listeners", "PLAINTEXT://" + address->text());
-  for (const auto& [name, value] : values)
-    if (auto done = set(name, value); !done) return done;
+  if (auto done = set_broker_defaults(config); !done) return done;
+  std::vector<Setting> values = settings_.parts.broker;
+  values.push_back({"log.dirs", (settings_.data / "broker").string(), "--data"});
+  values.push_back({"listeners", "PLAINTEXT://" + address->text(), "--listen"});
+  for (const auto& [name, value, where] : values)
+    if (auto done = config.set(name, value, where); !done) return done;
   if (auto done = config.finish(); !done) return done;
   auto started = broker::Broker::start(std::move(config), &registry_);
   if (!started) return tl::unexpected(started.error());
@@ -98,13 +123,8 @@ Result<void> Pipeline::start_broker(const std::function<void(const std::string&)
 Result<void> Pipeline::create_topics() {
   client::Admin admin({.bootstrap = bootstrap_, .client_id = "weir-up", .timeout = 20s});
   const Settings& parts = settings_.parts;
-  for (const auto& [name, partitions] :
-       {std::pair(parts.agent.topic, settings_.partitions), std::pair(parts.agent.urgent_topic, settings_.partitions),
-        std::pair(parts.sink.dead_letter_topic, settings_.dead_letter_partitions)}) {
-    auto made = admin.create_topic({.name = name, .partitions = partitions, .replication_factor = -1, .configs = {}});
-    if (!made && made.error().kind != ErrorKind::kExists) return made;
-  }
-  return {};
+  return client::make_missing_topics(
+      admin, client::pipeline_topics(parts.agent.topic, parts.agent.urgent_topic, parts.sink.dead_letter_topic));
 }
 
 Result<void> Pipeline::start_sink() {
@@ -183,20 +203,21 @@ void Pipeline::follow_directives() {
   }
 }
 
+const guard::GroupLag* Pipeline::group_in(const guard::LagSnapshot& snapshot) const {
+  const auto group = snapshot.groups.find(settings_.parts.sink.consumer.group_id);
+  return group == snapshot.groups.end() || group->second.stale ? nullptr : &group->second;
+}
+
 std::optional<double> Pipeline::lag_seconds() const {
   const auto snapshot = guard_->lag();
-  if (!snapshot) return std::nullopt;
-  const auto group = snapshot->groups.find(settings_.parts.sink.consumer.group_id);
-  if (group == snapshot->groups.end() || !group->second.time) return std::nullopt;
-  return to_seconds(*group->second.time);
+  const guard::GroupLag* group = group_in(*snapshot);
+  return group && group->time ? std::optional(to_seconds(*group->time)) : std::nullopt;
 }
 
 std::optional<std::int64_t> Pipeline::guard_lag() const {
   const auto snapshot = guard_->lag();
-  if (!snapshot) return std::nullopt;
-  const auto group = snapshot->groups.find(settings_.parts.sink.consumer.group_id);
-  if (group == snapshot->groups.end()) return std::nullopt;
-  return group->second.records;
+  const guard::GroupLag* group = group_in(*snapshot);
+  return group ? group->records : std::nullopt;
 }
 
 Status Pipeline::tick(MonoTime now) {
@@ -206,7 +227,7 @@ Status Pipeline::tick(MonoTime now) {
   Status status{.read = read.read,
                 .acked = read.acked,
                 .stored = stored.stored,
-                .lag = guard_lag(),
+                .lag = shown_lag(guard_lag(), read.acked, stored.stored + stored.duplicates + stored.dead_lettered),
                 .limit = read.limit,
                 .latency = stored.latency};
   const double seconds = std::max(to_seconds(now - last_tick_), 0.001);
@@ -223,8 +244,8 @@ Status Pipeline::tick(MonoTime now) {
     shown_.read_per_s = status.read_per_s;
     shown_.acked_per_s = rate(status.acked, last_.acked);
     shown_.stored_per_s = status.stored_per_s;
-    shown_.lag = status.lag.value_or(0);
-    shown_.lag_seconds = lag_seconds().value_or(0);
+    shown_.lag = status.lag;
+    shown_.lag_seconds = lag_seconds();
     shown_.limit = status.limit;
     if (status.latency.count > 0) {
       shown_.latency_p50_ms = to_ms(status.latency.p50);
@@ -240,12 +261,16 @@ Status Pipeline::tick(MonoTime now) {
 
 std::optional<Error> Pipeline::failed() const { return sink_->stats().failed; }
 
-Report Pipeline::finish(Duration deadline) {
+Report Pipeline::finish(Duration deadline, const std::function<void(const Status&)>& shown) {
   const MonoTime end = system_clock().now().mono + deadline;
   Report report;
   agent_->stop_inputs();
   report.lag_seconds = lag_seconds();
-  // Two thirds to get everything into the broker, which takes next to nothing unless it is gone: the store gets what is
+  Ticker ticker([&] {
+    const Status status = tick(system_clock().now().mono);
+    if (shown) shown(status);
+  });
+  // Getting everything into the broker takes next to nothing unless it is gone: the store gets what is
   // left.
   agent_->stop(left_until(end));
   progress_->stop();
@@ -255,6 +280,7 @@ Report Pipeline::finish(Duration deadline) {
     log::warn("how much the store has still to read cannot be told: {}", left.error().message);
   sink_->stop(std::max<Duration>(left_until(end), 500ms));
   if (auto left = sink_->lag(); left) report.lag = *left;
+  ticker.stop();
 
   const agent::AgentStats read = agent_->stats();
   const sink::SinkStats stored = sink_->stats();
@@ -263,8 +289,10 @@ Report Pipeline::finish(Duration deadline) {
   report.acked = read.acked;
   report.agent_in_memory = read.in_memory;
   report.spooled = read.spooled;
-  report.shed = {read.shed.begin(), read.shed.end()};
-  report.rejected = {read.rejected.begin(), read.rejected.end()};
+  report.shed = read.shed;
+  report.rejected = read.rejected;
+  report.long_lines = read.long_lines;
+  report.lost_bytes = read.lost_bytes;
   report.peak_buffer_bytes = read.peak_buffer_bytes;
   report.stored = stored.stored;
   report.duplicates = stored.duplicates;

@@ -35,8 +35,6 @@ struct PipelineSettings {
   std::string bootstrap;
   /// Where the embedded broker listens; when the port is taken, the next free one (20 are tried).
   std::string listen = "127.0.0.1:9092";
-  std::int32_t partitions = 16;             ///< of logs and logs_error
-  std::int32_t dead_letter_partitions = 8;  ///< of logs_dead_letter
 };
 
 /// Every function belongs to the owner's thread, except where it says otherwise.
@@ -57,12 +55,15 @@ class Pipeline {
   Status tick(MonoTime now);
   /// Every input has ended and everything read has been acknowledged.
   bool ended() const { return agent_->ended(); }
+  /// Nothing can move: no broker answers.
+  bool stuck() const { return agent_->stats().stuck; }
   /// Set when a part has stopped by itself and the pipeline cannot go on.
   std::optional<Error> failed() const;
 
   /// Stops the inputs, drains to the store within `deadline`, ends every part, and says what became of every record.
-  /// The last call: nothing but the destructor comes after it.
-  Report finish(Duration deadline);
+  /// `shown`, when given, gets a status once a second on a thread of ours. The last call: nothing but the destructor
+  /// comes after it.
+  Report finish(Duration deadline, const std::function<void(const Status&)>& shown = {});
 
  private:
   Pipeline() = default;
@@ -73,6 +74,8 @@ class Pipeline {
   Result<void> start_guard(const std::function<void(const std::string&)>& notice);
   /// Gives the producer what the guard says now, and takes back what it no longer says. Any thread.
   void follow_directives();
+  /// The group as the guard last saw it; null when it does not know.
+  const guard::GroupLag* group_in(const guard::LagSnapshot& snapshot) const;
   std::optional<double> lag_seconds() const;
   std::optional<std::int64_t> guard_lag() const;
 

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "base/units.h"
 
 namespace weir::pipeline {
 namespace {
@@ -16,11 +19,7 @@ Json latency_json(const LatencySummary& summary) {
   return {{"p50", rounded_ms(summary.p50)}, {"p99", rounded_ms(summary.p99)}, {"max", rounded_ms(summary.max)}};
 }
 
-Json by_reason(const std::map<std::string, std::uint64_t>& counts) {
-  Json out = Json::object();
-  for (const auto& [reason, count] : counts) out[reason] = count;
-  return out;
-}
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace
 
@@ -36,14 +35,89 @@ std::string to_json(const Report& r) {
   out["agent_in_memory"] = r.agent_in_memory;
   out["sink_in_memory"] = r.sink_in_memory;
   out["spooled"] = r.spooled;
-  out["shed"] = by_reason(r.shed);
-  out["rejected"] = by_reason(r.rejected);
+  out["shed"] = r.shed;
+  out["rejected"] = r.rejected;
   out["lag"] = r.lag ? Json(*r.lag) : Json(nullptr);
   out["lag_seconds"] = r.lag_seconds ? Json(*r.lag_seconds) : Json(nullptr);
   out["latency_ms"] = latency_json(r.latency);
   out["error_latency_ms"] = latency_json(r.error_latency);
   out["peak_buffer_bytes"] = r.peak_buffer_bytes;
-  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+  out["long_lines"] = r.long_lines;
+  out["lost_bytes"] = r.lost_bytes;
+  return text_of(out);
+}
+
+std::string to_json(const agent::AgentStats& s) {
+  return text_of({{"offered", s.offered},
+                  {"read", s.read},
+                  {"behind", s.behind},
+                  {"acked", s.acked},
+                  {"in_memory", s.in_memory},
+                  {"spooled", s.spooled},
+                  {"shed", s.shed},
+                  {"rejected", s.rejected},
+                  {"truncations", s.truncations},
+                  {"lost_bytes", s.lost_bytes},
+                  {"long_lines", s.long_lines},
+                  {"unread_bytes", s.unread_bytes},
+                  {"paused_s", to_seconds(s.paused)},
+                  {"peak_buffer_bytes", s.peak_buffer_bytes}});
+}
+
+std::string to_json(const sink::SinkStats& s) {
+  return text_of({{"fetched", s.fetched},
+                  {"stored", s.stored},
+                  {"duplicates", s.duplicates},
+                  {"dead_lettered", s.dead_lettered},
+                  {"in_memory", s.in_memory},
+                  {"skipped", s.skipped},
+                  {"expired", s.expired},
+                  {"latency_ms", latency_json(s.latency)},
+                  {"error_latency_ms", latency_json(s.error_latency)}});
+}
+
+std::vector<std::string> loss_lines(const metrics::Reasons& shed, const metrics::Reasons& rejected,
+                                    Bytes max_request_size) {
+  std::vector<std::string> lines;
+  for (const auto& [reason, count] : shed) {
+    const bool stopped = reason == "stopped";
+    lines.push_back(fmt::format("shed {}: {}{}", counted(count, "record"), reason,
+                                stopped ? " (taken from standard input, not sent before the end; raise --drain)" : ""));
+  }
+  for (const auto& [reason, count] : rejected) {
+    const bool large = reason == "too_large";
+    lines.push_back(fmt::format(
+        "rejected {}: {} ({}); see rejected.jsonl in the agent's directory", counted(count, "record"), reason,
+        large ? fmt::format("limit {}; raise max.request.size, and message.max.bytes of the broker with it",
+                            counted(max_request_size, "byte"))
+              : "the broker will never take it"));
+  }
+  return lines;
+}
+
+std::vector<std::string> damage_lines(std::uint64_t long_lines, const agent::AgentSettings& settings,
+                                      const metrics::Reasons& lost_bytes) {
+  std::vector<std::string> lines;
+  if (long_lines > 0) {
+    lines.push_back(fmt::format("{} longer than {} (line_limit): {}", counted(long_lines, "line"),
+                                format_size(settings.line_limit),
+                                settings.long_lines == agent::LongLines::kTruncate ? "cut there" : "left out"));
+  }
+  for (const auto& [reason, bytes] : lost_bytes) {
+    lines.push_back(fmt::format(
+        "at least {} of the files were gone before they were read: {}", counted(bytes, "byte"),
+        reason == "truncated" ? "truncated or rewritten in place" : "deleted, and more than deleted_limit"));
+  }
+  return lines;
+}
+
+std::optional<std::int64_t> shown_lag(std::optional<std::int64_t> measured, std::uint64_t acked, std::uint64_t done) {
+  if (!measured) return std::nullopt;
+  return std::max(*measured, static_cast<std::int64_t>(acked) - static_cast<std::int64_t>(done));
+}
+
+std::string counted(std::uint64_t number, std::string_view what) {
+  return fmt::format("{} {}{}", grouped(number), what, number == 1 ? "" : "s");
 }
 
 std::string grouped(std::uint64_t number) {
@@ -58,11 +132,16 @@ std::string status_line(const Status& s) {
   if (s.limit.limited_by != LimitedBy::kNothing) {
     limit = std::string(to_string(s.limit.limited_by));
     if (!s.limit.why.empty()) limit += ": " + s.limit.why;
+  } else if (!s.limit.why.empty()) {
+    limit += " (" + s.limit.why + ")";
   }
-  return fmt::format("read {} ({}/s)  acked {}  stored {} ({}/s)  lag {}  limit {}  p50 {:.0f} ms  p99 {:.0f} ms",
-                     grouped(s.read), per_second(s.read_per_s), grouped(s.acked), grouped(s.stored),
-                     per_second(s.stored_per_s), s.lag ? grouped(static_cast<std::uint64_t>(*s.lag)) : "unknown", limit,
-                     to_ms(s.latency.p50), to_ms(s.latency.p99));
+  const auto time = [&](Duration d) {
+    return s.latency.count > 0 ? fmt::format("{:.0f} ms", to_ms(d)) : std::string("?");
+  };
+  return fmt::format("read {} ({}/s)  acked {}  stored {} ({}/s)  lag {}  limit {}  p50 {}  p99 {}", grouped(s.read),
+                     per_second(s.read_per_s), grouped(s.acked), grouped(s.stored), per_second(s.stored_per_s),
+                     s.lag ? grouped(static_cast<std::uint64_t>(*s.lag)) : "?", limit, time(s.latency.p50),
+                     time(s.latency.p99));
 }
 
 }  // namespace weir::pipeline

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "agent/agent.h"
+#include "metrics/tally.h"
+#include "sink/sink.h"
 #include "weir/flow.h"
 #include "weir/metrics.h"
 #include "weir/types.h"
@@ -24,13 +27,15 @@ struct Report {
   std::uint64_t agent_in_memory = 0;
   std::uint64_t sink_in_memory = 0;
   std::uint64_t spooled = 0;
-  std::map<std::string, std::uint64_t> shed;      ///< by reason
-  std::map<std::string, std::uint64_t> rejected;  ///< by reason
+  metrics::Reasons shed;              ///< by reason
+  metrics::Reasons rejected;          ///< by reason
   std::optional<std::int64_t> lag;    ///< log ends minus the store's positions, after the drain; empty: not known
   std::optional<double> lag_seconds;  ///< the largest of the group's partitions when the inputs stopped
   LatencySummary latency;             ///< read to stored
   LatencySummary error_latency;       ///< the same for logs_error
   Bytes peak_buffer_bytes = 0;        ///< highest charge of buffer.memory
+  std::uint64_t long_lines = 0;       ///< cut or left out at `line_limit`
+  metrics::Reasons lost_bytes;        ///< gone from the files before they were read, by reason
 
   /// True when records were shed or rejected: the run exits with 3.
   bool lost() const { return !shed.empty() || !rejected.empty(); }
@@ -38,6 +43,17 @@ struct Report {
 
 /// One line of JSON, without a line end; the keys in the order above, `behind` (offered - read) after `read`.
 std::string to_json(const Report& report);
+/// The same of one part alone.
+std::string to_json(const agent::AgentStats& stats);
+std::string to_json(const sink::SinkStats& stats);
+
+/// What was lost and what to do about it, a line for each reason: "rejected 1 record: too_large (limit 1,000,000 bytes;
+/// raise max.request.size)".
+std::vector<std::string> loss_lines(const metrics::Reasons& shed, const metrics::Reasons& rejected,
+                                    Bytes max_request_size);
+/// What was not read as it stood: long lines, bytes gone from files. No line for nothing.
+std::vector<std::string> damage_lines(std::uint64_t long_lines, const agent::AgentSettings& settings,
+                                      const metrics::Reasons& lost_bytes);
 
 /// What the status line is made of, taken once a second.
 struct Status {
@@ -46,10 +62,14 @@ struct Status {
   std::uint64_t stored = 0;
   double read_per_s = 0;
   double stored_per_s = 0;
-  std::optional<std::int64_t> lag;
+  std::optional<std::int64_t> lag;  ///< empty: not known, shown as "?"
   LimitState limit;
   LatencySummary latency;
 };
+
+/// The lag to show: the guard's, which may be a second old, but never less than what is known to be acknowledged and
+/// not yet dealt with by the sink in this run.
+std::optional<std::int64_t> shown_lag(std::optional<std::int64_t> measured, std::uint64_t acked, std::uint64_t done);
 
 /// "read 12,000 (4,000/s)  acked 11,900  stored 8,000 (2,000/s)  lag 3,900  limit 10,000 records: <why>  p50 12 ms  p99
 /// 80 ms".
@@ -57,5 +77,7 @@ std::string status_line(const Status& status);
 
 /// 1234567 as "1,234,567".
 std::string grouped(std::uint64_t number);
+/// "1 record", "2,000 records".
+std::string counted(std::uint64_t number, std::string_view what);
 
 }  // namespace weir::pipeline

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
 
 #include "base/units.h"
 #include "client/kafka_settings.h"
+#include "runtime/address.h"
 
 namespace weir::pipeline {
 namespace {
@@ -28,18 +30,33 @@ Setter text(const std::function<std::string&(Settings&)>& where) {
     return {};
   };
 }
+Setter topic(const std::function<std::string&(Settings&)>& where) {
+  return [where](Settings& s, const std::string& v) -> Result<void> {
+    if (auto fine = check_topic_name(v); !fine) return fine;
+    where(s) = v;
+    return {};
+  };
+}
 /// Every one of them is a period or a target, for which zero has no meaning.
 Setter time(const std::function<void(Settings&, Duration)>& use) {
   return [use](Settings& s, const std::string& v) -> Result<void> {
     auto parsed = parse_duration(v);
     if (!parsed) return tl::unexpected(parsed.error());
-    if (*parsed < std::chrono::milliseconds(1)) return fail(ErrorKind::kInvalid, "must be at least 1ms");
+    if (*parsed < std::chrono::milliseconds(1) || *parsed > std::chrono::hours(24))
+      return fail(ErrorKind::kInvalid, fmt::format("{} is not from 1ms to 24h", v));
     use(s, *parsed);
     return {};
   };
 }
-Setter size(const std::function<void(Settings&, Bytes)>& use) {
-  return [use](Settings& s, const std::string& v) { return assign<Bytes>(parse_size(v), [&](Bytes b) { use(s, b); }); };
+Setter size(Bytes low, Bytes high, const std::function<void(Settings&, Bytes)>& use) {
+  return [=](Settings& s, const std::string& v) -> Result<void> {
+    auto parsed = parse_size(v);
+    if (!parsed) return tl::unexpected(parsed.error());
+    if (*parsed < low || *parsed > high)
+      return fail(ErrorKind::kInvalid, fmt::format("{} is not from {} to {}", v, format_size(low), format_size(high)));
+    use(s, *parsed);
+    return {};
+  };
 }
 Setter number(std::int64_t low, std::int64_t high, const std::function<void(Settings&, std::int64_t)>& use) {
   return [=](Settings& s, const std::string& v) {
@@ -62,13 +79,15 @@ Setter word(const std::map<std::string, T>& words, const std::function<T&(Settin
 }
 
 constexpr std::int64_t kMaxRate = 1'000'000'000'000;
+constexpr Bytes kMaxSize = 1024 * kGiB;
 
 const std::map<std::string, Setter>& limits() {
   static const std::map<std::string, Setter> kTable{
       {"messages_per_second",
        number(1, kMaxRate,
               [](Settings& s, std::int64_t n) { s.producer.messages_per_second = static_cast<double>(n); })},
-      {"bytes_per_second", size([](Settings& s, Bytes n) { s.producer.bytes_per_second = static_cast<double>(n); })},
+      {"bytes_per_second",
+       size(1, kMaxSize, [](Settings& s, Bytes n) { s.producer.bytes_per_second = static_cast<double>(n); })},
       {"max_lag", number(0, kMaxRate,
                          [](Settings& s, std::int64_t n) {
                            s.producer.max_lag = n;
@@ -103,16 +122,17 @@ const std::map<std::string, Setter>& agent_table() {
        word<agent::KeyBy>(
            {{"server_id", agent::KeyBy::kServerId}, {"source", agent::KeyBy::kSource}, {"none", agent::KeyBy::kNone}},
            [](Settings& s) -> agent::KeyBy& { return s.agent.key; })},
-      {"topic", text([](Settings& s) -> std::string& { return s.agent.topic; })},
-      {"urgent_topic", text([](Settings& s) -> std::string& { return s.agent.urgent_topic; })},
+      {"topic", topic([](Settings& s) -> std::string& { return s.agent.topic; })},
+      {"urgent_topic", topic([](Settings& s) -> std::string& { return s.agent.urgent_topic; })},
       {"host_name", text([](Settings& s) -> std::string& { return s.agent.host_name; })},
-      {"line_limit", size([](Settings& s, Bytes b) { s.agent.line_limit = b; })},
+      {"line_limit",
+       size(agent::kLeastLineLimit, agent::kMostLineLimit, [](Settings& s, Bytes b) { s.agent.line_limit = b; })},
       {"long_lines",
        word<agent::LongLines>({{"truncate", agent::LongLines::kTruncate}, {"skip", agent::LongLines::kSkip}},
                               [](Settings& s) -> agent::LongLines& { return s.agent.long_lines; })},
       {"flush_after", time([](Settings& s, Duration d) { s.agent.flush_after = d; })},
       {"scan_period", time([](Settings& s, Duration d) { s.agent.scan_period = d; })},
-      {"deleted_limit", size([](Settings& s, Bytes b) { s.agent.deleted_limit = b; })},
+      {"deleted_limit", size(0, kMaxSize, [](Settings& s, Bytes b) { s.agent.deleted_limit = b; })},
   };
   return kTable;
 }
@@ -126,7 +146,7 @@ const std::map<std::string, Setter>& sink_table() {
        }},
       {"rate",
        number(1, kMaxRate, [](Settings& s, std::int64_t n) { s.sink.records_per_second = static_cast<double>(n); })},
-      {"dead_letter_topic", text([](Settings& s) -> std::string& { return s.sink.dead_letter_topic; })},
+      {"dead_letter_topic", topic([](Settings& s) -> std::string& { return s.sink.dead_letter_topic; })},
       {"attempts",
        number(1, 1000, [](Settings& s, std::int64_t n) { s.sink.attempts = static_cast<std::int32_t>(n); })},
       {"backoff", time([](Settings& s, Duration d) { s.sink.backoff = d; })},
@@ -136,7 +156,7 @@ const std::map<std::string, Setter>& sink_table() {
       {"low_watermark",
        number(0, 10'000'000,
               [](Settings& s, std::int64_t n) { s.sink.consumer.low_watermark = static_cast<std::size_t>(n); })},
-      {"buffer_memory", size([](Settings& s, Bytes b) { s.sink.consumer.buffer_memory = b; })},
+      {"buffer_memory", size(kMiB, kMaxSize, [](Settings& s, Bytes b) { s.sink.consumer.buffer_memory = b; })},
   };
   return kTable;
 }
@@ -180,8 +200,14 @@ Result<void> apply(const Section& section, const std::map<std::string, Setter>& 
 
 /// Kafka's settings go in one by one, so that a refusal can name its line.
 template <typename T>
-Result<void> apply_kafka(const Section& section, T& client, Result<T> (*translate)(const client::KafkaSettings&, T)) {
+Result<void> apply_kafka(const Section& section, T& client, Result<T> (*translate)(const client::KafkaSettings&, T),
+                         Settings& settings) {
   for (const Setting& setting : section.settings) {
+    if (setting.name == "bootstrap.servers" || setting.name == "metadata.broker.list") {
+      if (auto fine = runtime::parse_addresses(setting.value, 9092); !fine)
+        return tl::unexpected(at(setting, fine.error().message));
+      settings.bootstrap_where = setting.where;
+    }
     auto translated = translate({{setting.name, setting.value}}, client);
     if (!translated) return fail(ErrorKind::kInvalid, fmt::format("{}: {}", setting.where, translated.error().message));
     client = std::move(*translated);
@@ -189,23 +215,78 @@ Result<void> apply_kafka(const Section& section, T& client, Result<T> (*translat
   return {};
 }
 
+/// Tried on a broker's configuration that is then thrown away, so that a mistake is found before anything starts.
+Result<void> apply_broker(const Section& section, Settings& settings) {
+  broker::BrokerConfig tried;
+  if (auto done = set_broker_defaults(tried); !done) return done;
+  for (const Setting& setting : section.settings) {
+    if (setting.name == "listeners" || setting.name == "log.dirs" || setting.name == "log.dir")
+      return tl::unexpected(at(setting, "weir up sets it: see its --listen and --data"));
+    if (auto done = tried.set(setting.name, setting.value, setting.where); !done) return done;
+    settings.broker.push_back(setting);
+  }
+  if (auto done = tried.finish(); !done)
+    return fail(done.error().kind, fmt::format("{}: {}: {}", section.where, section.name, done.error().message));
+  return {};
+}
+
+/// Topics that must differ do.
+Result<void> check_topics(const std::vector<Section>& sections, const Settings& settings) {
+  const auto place = [&](std::string_view section, std::string_view name) -> const Setting* {
+    for (const Section& s : sections)
+      for (const Setting& setting : s.settings)
+        if (s.name == section && setting.name == name) return &setting;
+    return nullptr;
+  };
+  const std::string& topic = settings.agent.topic;
+  const std::string& urgent = settings.agent.urgent_topic;
+  const std::string& dead = settings.sink.dead_letter_topic;
+  const Setting* wrong = nullptr;
+  if (topic == urgent)
+    wrong = place("agent", "urgent_topic") ? place("agent", "urgent_topic") : place("agent", "topic");
+  if (dead == topic || dead == urgent) {
+    wrong = place("sink", "dead_letter_topic");
+    if (!wrong) wrong = place("agent", dead == topic ? "topic" : "urgent_topic");
+  }
+  if (!wrong) return {};
+  return tl::unexpected(at(*wrong, fmt::format("{} is another topic's name: topic, urgent_topic and dead_letter_topic "
+                                               "must differ",
+                                               wrong->value)));
+}
+
+/// What is wrong with several of the sink's settings together, with the place of one that the error names, or of one
+/// whose value it tells.
+Error where_it_is_set(const std::vector<Section>& sections, Error error) {
+  const auto find = [&](auto is_it) -> const Setting* {
+    for (const Section& section : sections) {
+      if (section.name != "sink" && section.name != "consumer" && section.name != "kafka") continue;
+      for (const Setting& setting : section.settings)
+        if (is_it(setting)) return &setting;
+    }
+    return nullptr;
+  };
+  const auto tells = [&](const std::string& text) { return error.message.find(text) != std::string::npos; };
+  if (const Setting* named = find([&](const Setting& s) { return tells(s.name); })) {
+    error.message = fmt::format("{}: {}", named->where, error.message);
+  } else if (const Setting* told = find([&](const Setting& s) { return s.value.size() > 2 && tells(s.value); })) {
+    return at(*told, error.message);
+  }
+  return error;
+}
+
 Result<void> apply_section(const Section& section, Settings& settings) {
   if (section.name == "kafka") {
-    if (auto done = apply_kafka(section, settings.producer, &client::producer_settings); !done) return done;
-    if (auto done = apply_kafka(section, settings.sink.consumer, &client::consumer_settings); !done) return done;
-    settings.guard.admin.bootstrap = settings.producer.bootstrap_servers;
-    return {};
+    if (auto done = apply_kafka(section, settings.producer, &client::producer_settings, settings); !done) return done;
+    return apply_kafka(section, settings.sink.consumer, &client::consumer_settings, settings);
   }
-  if (section.name == "producer") return apply_kafka(section, settings.producer, &client::producer_settings);
-  if (section.name == "consumer") return apply_kafka(section, settings.sink.consumer, &client::consumer_settings);
+  if (section.name == "producer") return apply_kafka(section, settings.producer, &client::producer_settings, settings);
+  if (section.name == "consumer")
+    return apply_kafka(section, settings.sink.consumer, &client::consumer_settings, settings);
   if (section.name == "limits") return apply(section, limits(), settings);
   if (section.name == "agent") return apply(section, agent_table(), settings);
   if (section.name == "sink") return apply(section, sink_table(), settings);
   if (section.name == "guard") return apply(section, guard_table(), settings);
-  if (section.name == "broker") {
-    for (const Setting& setting : section.settings) settings.broker.emplace_back(setting.name, setting.value);
-    return {};
-  }
+  if (section.name == "broker") return apply_broker(section, settings);
   return fail(
       ErrorKind::kInvalid,
       fmt::format("{}: no such section: {}; there are kafka, producer, consumer, limits, agent, sink, guard, broker",
@@ -230,6 +311,14 @@ Result<Settings> read_settings(const std::vector<Section>& sections) {
   Settings settings = default_settings();
   for (const Section& section : sections)
     if (auto done = apply_section(section, settings); !done) return tl::unexpected(done.error());
+  if (auto done = check_topics(sections, settings); !done) return tl::unexpected(done.error());
+  // The guard looks where the sink reads.
+  const std::string& reads = settings.sink.consumer.bootstrap_servers;
+  settings.guard.admin.bootstrap =
+      reads != ConsumerSettings().bootstrap_servers ? reads : settings.producer.bootstrap_servers;
+  settings.sink.consumer.topics = {settings.agent.urgent_topic, settings.agent.topic};
+  settings.sink.consumer.first_topics = {settings.agent.urgent_topic};
+  if (auto fine = sink::check(settings.sink); !fine) return tl::unexpected(where_it_is_set(sections, fine.error()));
   return settings;
 }
 
@@ -240,19 +329,32 @@ Result<Settings> load_settings(const std::string& path) {
   return read_settings(*sections);
 }
 
+Result<void> check_topic_name(std::string_view name) {
+  const bool plain = std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  });
+  if (plain && !name.empty() && name.size() <= 249 && name != "." && name != "..") return {};
+  return fail(ErrorKind::kInvalid,
+              fmt::format("'{}' is not a topic's name: 1 to 249 letters, digits, '.', '_' and '-'", name));
+}
+
+Result<void> set_broker_defaults(broker::BrokerConfig& config) {
+  if (auto done = config.set("group.initial.rebalance.delay.ms=0"); !done) return done;
+  return config.set("weir.replication.factor.clamp=true");
+}
+
 Result<void> set_http_address(http::ServerSettings& http, std::string_view text) {
-  std::string_view host = http.host;
-  std::string_view port = text;
-  if (const auto colon = text.rfind(':'); colon != std::string_view::npos) {
-    host = text.substr(0, colon);
-    port = text.substr(colon + 1);
+  if (auto port = parse_integer(text, 0, 65535)) {
+    http.port = static_cast<std::uint16_t>(*port);
+    return {};
   }
-  auto number = parse_integer(port, 0, 65535);
-  if (!number || host.empty())
+  auto address = runtime::parse_address(text);
+  if (!address || (address->host != "localhost" && !runtime::is_ip_number(address->host)))
     return fail(ErrorKind::kInvalid,
                 fmt::format("'{}' is not an address to listen on; write it like 127.0.0.1:8080", text));
-  http.host = std::string(host);
-  http.port = static_cast<std::uint16_t>(*number);
+  http.host = address->host;
+  http.port = address->port;
   return {};
 }
 

@@ -10,10 +10,10 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "agent/agent.h"
+#include "broker/broker_config.h"
 #include "guard/guard.h"
 #include "pipeline/config_file.h"
 #include "sink/sink.h"
@@ -27,8 +27,10 @@ struct Settings {
   agent::AgentSettings agent;
   sink::SinkSettings sink;
   guard::GuardSettings guard;
-  /// For the embedded broker, name and value, in the order given.
-  std::vector<std::pair<std::string, std::string>> broker;
+  /// For the embedded broker, in the order given; each has been tried.
+  std::vector<Setting> broker;
+  /// Where bootstrap.servers stands in the file; empty when it does not.
+  std::string bootstrap_where;
 
   /// Points every Kafka client at `address`.
   void set_bootstrap(const std::string& address);
@@ -41,6 +43,12 @@ Settings default_settings();
 Result<Settings> read_settings(const std::vector<Section>& sections);
 /// The same from a path; an empty one gives the defaults.
 Result<Settings> load_settings(const std::string& path);
+
+/// Kafka's rule for the name of a topic.
+Result<void> check_topic_name(std::string_view name);
+
+/// What `weir up` gives its broker beyond the file: a single member, a replication factor written for a cluster.
+Result<void> set_broker_defaults(broker::BrokerConfig& config);
 
 /// "127.0.0.1:8080", "8080" or "localhost:8080" into the HTTP settings.
 Result<void> set_http_address(http::ServerSettings& http, std::string_view text);

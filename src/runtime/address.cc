@@ -1,5 +1,6 @@
 #include "runtime/address.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <charconv>
@@ -43,6 +44,11 @@ Result<Address> parse_address(std::string_view text, std::uint16_t default_port)
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
   if (error != std::errc() || end != port.data() + port.size()) return wrong();
   return address;
+}
+
+bool is_ip_number(const std::string& host) {
+  in6_addr bytes;
+  return ::inet_pton(AF_INET, host.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, host.c_str(), &bytes) == 1;
 }
 
 Result<std::vector<Address>> parse_addresses(std::string_view text, std::uint16_t default_port) {

@@ -25,4 +25,7 @@ Result<Address> parse_address(std::string_view text, std::uint16_t default_port 
 /// A comma-separated list of them, as bootstrap.servers has; at least one.
 Result<std::vector<Address>> parse_addresses(std::string_view text, std::uint16_t default_port = 0);
 
+/// "127.0.0.1", "::1": no name that must be looked up.
+bool is_ip_number(const std::string& host);
+
 }  // namespace weir::runtime
