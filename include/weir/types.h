@@ -3,6 +3,7 @@
 // Everything here is a value type: safe to copy, without locks, usable from any thread.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <compare>
 #include <cstddef>
@@ -111,11 +112,17 @@ using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;
 inline std::int64_t to_unix_ms(WallTime t) {
   return std::chrono::floor<std::chrono::milliseconds>(t.time_since_epoch()).count();
 }
-inline WallTime from_unix_ms(std::int64_t ms) { return WallTime(std::chrono::milliseconds(ms)); }
+/// Any number may stand in a record: what lies outside the years 1824 to 2116 becomes the end of that range, so that
+/// the difference of two points always fits a Duration.
+inline WallTime from_unix_ms(std::int64_t ms) {
+  constexpr std::int64_t kFarthest = (INT64_MAX / 2) / 1'000'000;
+  return WallTime(std::chrono::milliseconds(std::clamp(ms, -kFarthest, kFarthest)));
+}
 
 /// Fractional milliseconds and seconds, for what is printed.
 inline double to_ms(Duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
 inline double to_seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
+/// `s`: at most 292 years either way.
 inline Duration from_seconds(double s) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s));
 }

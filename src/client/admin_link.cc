@@ -44,7 +44,7 @@ AdminLink::AdminLink(runtime::BlockingSocket socket, const runtime::Address& pee
 
 Result<std::unique_ptr<AdminLink>> AdminLink::connect(const runtime::Address& address, const Options& options,
                                                       MonoTime deadline) {
-  auto socket = runtime::BlockingSocket::connect(address, deadline);
+  auto socket = runtime::BlockingSocket::connect(address, deadline, options.interrupted);
   if (!socket) return tl::unexpected(socket.error());
   std::unique_ptr<AdminLink> link(new AdminLink(std::move(*socket), address, options));
   if (auto done = link->negotiate(deadline); !done) return tl::unexpected(done.error());

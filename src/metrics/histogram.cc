@@ -39,7 +39,7 @@ void LatencyHistogram::record(Duration d, std::uint64_t times) {
   buckets_[bucket_of(to_us(d))] += times;
   count_ += times;
   max_ = std::max(max_, d);
-  sum_ += d * std::int64_t(times);
+  sum_ += to_seconds(d) * double(times);
 }
 
 void LatencyHistogram::merge(const LatencyHistogram& other) {
@@ -72,7 +72,7 @@ std::uint64_t LatencyHistogram::at_most(Duration d) const {
 
 LatencySummary LatencyHistogram::summary() const {
   if (count_ == 0) return {};
-  return {count_, percentile(0.5), percentile(0.99), max_, sum_ / std::int64_t(count_)};
+  return {count_, percentile(0.5), percentile(0.99), max_, from_seconds(sum_ / double(count_))};
 }
 
 }  // namespace weir::metrics

@@ -22,7 +22,8 @@ class LatencyHistogram {
   std::uint64_t count() const { return count_; }
   /// Exact.
   Duration max() const { return max_; }
-  Duration sum() const { return sum_; }
+  /// In seconds: of many long waits it would not fit a Duration.
+  double sum() const { return sum_; }
   /// `p` from 0 to 1: the smallest time that this share of the records did not exceed. Zero when empty.
   Duration percentile(double p) const;
   /// How many took at most `d` (to the resolution of the buckets).
@@ -33,7 +34,7 @@ class LatencyHistogram {
   std::vector<std::uint64_t> buckets_;  // made by the first record
   std::uint64_t count_ = 0;
   Duration max_{};
-  Duration sum_{};
+  double sum_ = 0;
 };
 
 }  // namespace weir::metrics

@@ -49,11 +49,11 @@ LatencySummary Ledger::total() const {
 std::string Ledger::line() const {
   std::lock_guard lock(mutex_);
   const double records = std::max<double>(1, double(total_.count()));
-  const double total = to_ms(total_.sum()) / records;
+  const double total = 1000 * total_.sum() / records;
   std::string text;
   for (std::size_t i = 0; i < kMarks; ++i) {
     if (stages_[i].count() == 0) continue;
-    const double mean = to_ms(stages_[i].sum()) / records;
+    const double mean = 1000 * stages_[i].sum() / records;
     text += fmt::format("{} {:.1f} ms ({:.0f} %), ", to_string(Mark(i)), mean, total > 0 ? 100 * mean / total : 0);
   }
   return text + fmt::format("total {:.1f} ms", total);

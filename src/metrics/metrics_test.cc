@@ -49,6 +49,9 @@ TEST(LatencyHistogram, TakesAnyDurationAndIsEmptyAtFirst) {
   EXPECT_EQ(h.count(), 2u);
   EXPECT_EQ(h.max(), std::chrono::hours(10'000));
   EXPECT_EQ(h.percentile(0.5), Duration::zero());
+  h.record(from_seconds(2e9), 100);  // a record that says 1970
+  EXPECT_DOUBLE_EQ(h.sum(), 2e11 + 36e6);
+  EXPECT_GT(h.summary().mean, std::chrono::hours(10'000));
 }
 
 TEST(Ledger, StagesSumToTheTotalAlsoWhenMarksAreMissing) {

@@ -183,7 +183,7 @@ std::string Registry::text() const {
                              latency.histogram.at_most(from_seconds(bound)));
         }
         out += fmt::format("{}_bucket{{{}le=\"+Inf\"}} {}\n", name, before, latency.histogram.count());
-        out += fmt::format("{}_sum{} {}\n", name, braces, number(to_seconds(latency.histogram.sum())));
+        out += fmt::format("{}_sum{} {}\n", name, braces, number(latency.histogram.sum()));
         out += fmt::format("{}_count{} {}\n", name, braces, latency.histogram.count());
       }
     }

@@ -19,6 +19,8 @@
 namespace weir::runtime {
 namespace {
 
+constexpr Duration kLookAround = std::chrono::milliseconds(100);
+
 /// Waits until the descriptor is ready for `events`, or an error is pending on it.
 Result<void> await(int descriptor, short events, MonoTime deadline, const std::string& peer) {
   while (true) {
@@ -52,7 +54,8 @@ BlockingSocket::~BlockingSocket() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Result<BlockingSocket> BlockingSocket::connect(const Address& address, MonoTime deadline) {
+Result<BlockingSocket> BlockingSocket::connect(const Address& address, MonoTime deadline,
+                                               const std::atomic<bool>* interrupted) {
   const std::string peer = address.text();
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -69,7 +72,15 @@ Result<BlockingSocket> BlockingSocket::connect(const Address& address, MonoTime 
     ::setsockopt(socket.descriptor_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     int error = ::connect(socket.descriptor_, a->ai_addr, a->ai_addrlen) == 0 ? 0 : errno;
     if (error == EINPROGRESS) {
-      if (auto ready = await(socket.descriptor_, POLLOUT, deadline, peer); !ready) {
+      Result<void> ready;
+      for (MonoTime soon{}; soon < deadline;) {
+        if (interrupted != nullptr && *interrupted)
+          return fail(ErrorKind::kClosed, fmt::format("stopped while connecting to {}", peer));
+        soon = std::min(deadline, system_clock().now().mono + kLookAround);
+        ready = await(socket.descriptor_, POLLOUT, soon, peer);
+        if (ready || ready.error().kind != ErrorKind::kTimeout) break;
+      }
+      if (!ready) {
         last = ready.error();
         continue;
       }

@@ -1,6 +1,7 @@
 // A plain TCP client for threads that may wait: command-line tools, the guard's measuring thread, tests.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,8 +15,10 @@ namespace weir::runtime {
 /// Owned by one thread at a time. Every call takes the moment by which it must be done: kTimeout after it.
 class BlockingSocket {
  public:
-  /// Tries each address the name has. Errors name the address.
-  static Result<BlockingSocket> connect(const Address& address, MonoTime deadline);
+  /// Tries each address the name has. Errors name the address. `interrupted` is looked at every 100 ms of waiting:
+  /// kClosed once it is true. Finding the addresses of a name is the system's, with times of its own.
+  static Result<BlockingSocket> connect(const Address& address, MonoTime deadline,
+                                        const std::atomic<bool>* interrupted = nullptr);
   BlockingSocket(BlockingSocket&& other) noexcept;
   BlockingSocket& operator=(BlockingSocket&& other) noexcept;
   ~BlockingSocket();

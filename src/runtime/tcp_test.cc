@@ -1,6 +1,9 @@
 #include "runtime/tcp.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <future>
@@ -248,6 +251,26 @@ TEST(Tcp, ConnectsAndSaysWhyNot) {
   EXPECT_EQ(refused.error().kind, ErrorKind::kUnavailable);
   EXPECT_NE(refused.error().message.find(free.text()), std::string::npos);
   EXPECT_EQ(BlockingSocket::connect(free, soon()).error().kind, ErrorKind::kUnavailable);
+}
+
+TEST(BlockingSocketTest, ConnectingIsInterrupted) {
+  // Nobody accepts and the queue is short: the kernel drops what else would connect.
+  const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in name{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof name;
+  ASSERT_EQ(::bind(server, reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+  ASSERT_EQ(::listen(server, 0), 0);
+  ASSERT_EQ(::getsockname(server, reinterpret_cast<sockaddr*>(&name), &size), 0);
+  const Address address{"127.0.0.1", ntohs(name.sin_port)};
+  const std::atomic<bool> interrupted = true;
+  std::vector<BlockingSocket> queued;
+  Result<BlockingSocket> last = fail(ErrorKind::kIo, "");
+  for (int i = 0; i < 8 && (last || i == 0); ++i) {
+    last = BlockingSocket::connect(address, soon(), &interrupted);
+    if (last) queued.push_back(std::move(*last));
+  }
+  EXPECT_EQ(last.error().kind, ErrorKind::kClosed);
+  ::close(server);
 }
 
 TEST(Tcp, ATakenPortIsNamedWithTheFix) {
