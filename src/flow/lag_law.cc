@@ -19,11 +19,10 @@ std::optional<double> LagLaw::update(std::optional<Duration> lag, std::optional<
                                      std::optional<std::int64_t> records) {
   if (drain) drain_ = drain;
   const double target = to_seconds(settings_.target);
-  std::optional<double> wait;  // seconds, what the formula looks at
-  if (lag) wait = to_seconds(*lag);
-  if (lag && records && drain_) wait = double(*records) / std::max(*drain_, 1.0);
-  const bool under_half = lag && to_seconds(*lag) < target / 2 && *wait < target / 2;
-  if (!under_half && (!wait || !drain_)) {
+  lag_ = lag;
+  if (lag && records && drain_) lag_ = std::max(*lag, from_seconds(double(*records) / std::max(*drain_, 1.0)));
+  const bool under_half = lag_ && to_seconds(*lag_) < target / 2;
+  if (!under_half && (!lag_ || !drain_)) {
     if (!limit_) return limit_;
     if (++blind_periods_ > settings_.patience) {
       release();
@@ -37,7 +36,7 @@ std::optional<double> LagLaw::update(std::optional<Duration> lag, std::optional<
     if (limit_) release();
     return limit_;
   }
-  limit_ = std::max(settings_.floor, *drain_ * std::pow(0.5, (*wait - target) / target));
+  limit_ = std::max(settings_.floor, *drain_ * std::pow(0.5, (to_seconds(*lag_) - target) / target));
   phase_ = Phase::kHolding;
   return limit_;
 }

@@ -42,15 +42,18 @@ class LagLaw {
   /// `lag`: T, how long ago the committed offset was the end of the log; none when it could not be measured. `drain`: D
   /// in records a second, none when unknown (then the last one). `records`: the lag in records, if known.
   ///
-  /// T answers late: what is consumed now was produced T ago, at the rate allowed then, and a law on T alone swings for
-  /// ever once T is twice the target. So with `records` known the formula takes their wait, records / D, which is what
-  /// T is going to be (and is, once the rate is steady). Release still waits for T itself. Returns the limit in records
-  /// a second; none means free.
+  /// T answers late: what is consumed now was produced T ago, at the rate allowed then, and where the rate takes four
+  /// seconds to reach the producers a law on T alone swings between 0 and 17 s for ever. The wait of what is there
+  /// already, records / D, is what T is going to be. So with `records` known the formula looks at whichever is longer:
+  /// never looser than T, and early where the lag grows. Release waits for both. Returns the limit in records a second;
+  /// none means free.
   std::optional<double> update(std::optional<Duration> lag, std::optional<double> drain,
                                std::optional<std::int64_t> records = std::nullopt);
 
   std::optional<double> limit() const { return limit_; }
   Phase phase() const { return phase_; }
+  /// The lag the last update looked at: T, or the foretold one if that is longer. None when blind.
+  std::optional<Duration> lag() const { return lag_; }
 
  private:
   void release();
@@ -58,6 +61,7 @@ class LagLaw {
   Settings settings_;
   std::optional<double> limit_;
   std::optional<double> drain_;
+  std::optional<Duration> lag_;
   Phase phase_ = Phase::kFree;
   int blind_periods_ = 0;
 };
