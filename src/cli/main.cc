@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
 
 #include "cli/commands.h"
@@ -29,6 +30,22 @@ std::string command_of(const CLI::App& app) {
   return text;
 }
 
+// A word where a command is expected and none is called so: "no such command: weir bench sed; ...".
+std::optional<std::string> unknown_command(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  std::string words = app.get_name();
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    if (at->get_subcommands([](const CLI::App*) { return true; }).empty()) break;
+    const auto known = at->get_subcommands([&](const CLI::App* command) { return command->check_name(argv[i]); });
+    if (known.empty())
+      return std::string("no such command: ") + (i > 1 ? words + " " : "") + argv[i] + "; " + words +
+             " --help lists them";
+    at = known.front();
+    words += " " + at->get_name();
+  }
+  return std::nullopt;
+}
+
 int run(int argc, char** argv) {
   // A reader that goes away (`weir lag | head`) shows as a failed write, not as a death by signal.
   std::signal(SIGPIPE, SIG_IGN);
@@ -40,9 +57,8 @@ int run(int argc, char** argv) {
 
   Exit exit;
   for (const auto add : kCommands) add(app, exit);
-  if (argc > 1 && argv[1][0] != '-' &&
-      app.get_subcommands([&](CLI::App* known) { return known->check_name(argv[1]); }).empty()) {
-    exit.fail(std::string("no such command: ") + argv[1] + "; weir --help lists them", ExitCode::kUsage);
+  if (auto wrong = unknown_command(app, argc, argv)) {
+    exit.fail(*wrong, ExitCode::kUsage);
     return static_cast<int>(exit.code);
   }
   try {

@@ -19,11 +19,13 @@ Json rounded(const std::optional<double>& value) { return value ? rounded(*value
 Json to_json(const Figures& figures, std::int64_t max_queue, std::int64_t acked_during_loop) {
   Json json;
   json["messages"] = figures.messages;
-  json["first_ms"] = rounded(figures.first_ms);
-  json["last_ms"] = rounded(figures.last_ms);
-  json["p50_ms"] = rounded(figures.p50_ms);
-  json["p99_ms"] = rounded(figures.p99_ms);
-  json["max_ms"] = rounded(figures.max_ms);
+  // Of no message there is no latency.
+  const auto measured = [&](double ms) { return figures.messages > 0 ? rounded(ms) : Json(nullptr); };
+  json["first_ms"] = measured(figures.first_ms);
+  json["last_ms"] = measured(figures.last_ms);
+  json["p50_ms"] = measured(figures.p50_ms);
+  json["p99_ms"] = measured(figures.p99_ms);
+  json["max_ms"] = measured(figures.max_ms);
   json["slope_ms_per_1000"] = rounded(figures.slope_ms_per_1000);
   json["max_queue"] = max_queue;
   json["acked_during_loop"] = acked_during_loop;

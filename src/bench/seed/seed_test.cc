@@ -81,6 +81,7 @@ TEST(Seed, JsonHasTheKeysThatAreAskedFor) {
   more.insert({"capacity_used", "measured_s", "intended_to_received_p99_ms", "blocked_ms"});
   EXPECT_EQ(keys(json["guarded"]), more);
   EXPECT_NE(to_text(report).find("Bottleneck:"), std::string::npos);
+  EXPECT_TRUE(nlohmann::json::parse(to_json(SeedReport{}))["guarded"]["p99_ms"].is_null());
 }
 
 }  // namespace
