@@ -289,7 +289,9 @@ Effects Core::synced(Now now, LogId log, Result<void> outcome) {
     metadata_synced(outcome);
   } else if (log == kCheckpointLog) {
     checkpoint_out_ = false;
-    if (!outcome) log::warn("recovery points cannot be written: {}", outcome.error().message);
+    if (!outcome) {
+      warn("unwritten recovery points", "recovery points cannot be written: " + outcome.error().message);
+    }
   } else if (Partition* partition = partitions_->find(log)) {
     partition_synced(*partition, outcome);
   }

@@ -105,6 +105,8 @@ RC_GTEST_PROP(OffsetsTopic, NoCrashTakesBackWhatWasAnsweredNorBringsBackTheDead,
   };
   h.create("kept");
   h.create("gone");
+  h.commit("first", "kept", 0);
+  h.run_syncs();  // the topic itself is durable
   bool deleted = false;
   const int steps = *rc::gen::inRange(50, 400);
   for (int i = 0; i < steps; ++i) {
