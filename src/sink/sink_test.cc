@@ -334,6 +334,38 @@ TEST(Sink, APoisonRecordGoesToTheDeadLettersOnceAfterItsAttempts) {
   EXPECT_THAT(dead[0].headers, testing::Contains(Header{"weir.dlq.offset", "6"}));
 }
 
+// Field case: a later event of the same key overtook a failed one.
+TEST(Sink, ARecordBehindARefusedOneWaitsUntilThatIsADeadLetter) {
+  World w;
+  w.store.refused = {"1"};
+  w.put_many(kP0, 3);
+  w.put_many(kP1, 3, 10);
+  w.run(150ms);  // between the attempts
+  EXPECT_EQ(w.store.next[kP0], Offset(1));
+  EXPECT_EQ(w.store.next[kP1], Offset(3));
+  EXPECT_TRUE(w.broker.records(kDead).empty());
+  w.run(500ms);
+  EXPECT_EQ(w.broker.records(kDead).size(), 1u);
+  EXPECT_EQ(w.store.next[kP0], Offset(3));
+  EXPECT_EQ(w.store.rows.size(), 5u);
+}
+
+// Field case: records that always fail must not keep the others out, nor themselves for ever.
+TEST(Sink, APartitionOfRefusedRecordsDoesNotHoldTheOthersUp) {
+  SinkSettings settings;
+  settings.consumer.high_watermark = 20;
+  settings.consumer.low_watermark = 10;
+  World w(settings);
+  for (int i = 0; i < 40; ++i) w.store.refused.insert(std::to_string(i));
+  w.put_many(kP0, 40);
+  w.put_many(kP1, 300, 1000);
+  w.run(1s);
+  EXPECT_EQ(w.committed(kP1), 300);
+  w.run(15s);
+  EXPECT_EQ(w.committed(kP0), 40);
+  EXPECT_EQ(w.core->stats().dead_lettered, 40u);
+}
+
 TEST(Sink, UnparseableRecordsDoNotBlockTheRest) {
   World w;
   w.put_many(kP0, 3);

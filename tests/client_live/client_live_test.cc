@@ -179,6 +179,54 @@ TEST(ClientLive, AHeldPartitionIsReadOnWithoutLossAfterRelease) {
   EXPECT_TRUE((*consumer)->close(10s));
 }
 
+// Field case: a pause longer than max.poll.interval.ms threw the member out of its group.
+TEST(ClientLive, AnApplicationThatTakesItsTimeStaysInItsGroup) {
+  const std::string topic = fresh("slow");
+  fill(topic, 10);
+  auto settings = consuming(topic, fresh("g"));
+  settings.max_poll_records = 5;
+  settings.session_timeout = 6s;
+  settings.heartbeat_interval = 2s;
+  settings.max_poll_interval = 7s;
+  auto consumer = Consumer::open(settings);
+  ASSERT_TRUE(consumer.has_value()) << consumer.error().message;
+  std::vector<ConsumedRecord> read;
+  const auto keep = [&](ConsumedRecord& record) { read.push_back(record); };
+  read_until(**consumer, [&] { return !read.empty(); }, keep);
+  std::this_thread::sleep_for(9s);  // the time itself is what is tested
+  for (const auto& record : read) (*consumer)->finish(record);
+  (*consumer)->commit_finished();
+  EXPECT_TRUE((*consumer)->flush_commits(10s));
+  EXPECT_EQ((*consumer)->stats().fenced, 0u);
+  const auto rebalances = (*consumer)->stats().rebalances;
+  read_until(**consumer, [&] { return read.size() >= 10; }, keep);
+  EXPECT_EQ(read.size(), 10u);
+  EXPECT_EQ((*consumer)->stats().rebalances, rebalances);
+  EXPECT_EQ(rebalances, 1u);
+  (*consumer)->close(10s);
+}
+
+// Field case: a reader whose fetch size is below a stored batch asked for the same offset for ever.
+TEST(ClientLive, ABatchAboveTheFetchSizeIsReadAndPassed) {
+  const std::string topic = fresh("large");
+  fill(topic, 5);
+  fill(topic, 1, 300'000);
+  fill(topic, 5);
+  auto settings = consuming(topic, fresh("g"));
+  settings.max_partition_fetch_bytes = 1024;
+  auto consumer = Consumer::open(settings);
+  ASSERT_TRUE(consumer.has_value()) << consumer.error().message;
+  std::multiset<std::size_t> sizes;
+  read_until(
+      **consumer, [&] { return sizes.size() == 11; },
+      [&](ConsumedRecord& record) {
+        sizes.insert(record.value->size());
+        (*consumer)->finish(record);
+      });
+  EXPECT_EQ(sizes.count(300'000), 1u);
+  (*consumer)->close(10s);
+}
+
 TEST(ClientLive, ARebalanceLosesNothingAndRepeatsOnlyWhatWasUnfinished) {
   const std::string topic = fresh("rebalance");
   const std::string group = fresh("g");
