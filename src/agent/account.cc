@@ -45,17 +45,20 @@ void Account::settle(Source& source, std::uint64_t number, Delivery& delivery) {
 
 void Account::reject(Source& source, std::uint64_t number, std::string_view reason, std::string_view detail,
                      const Record& record) {
-  source.settle(number);
-  std::lock_guard lock(mutex_);
-  ++tally_.rejected[std::string(reason)];
-  --tally_.in_memory;
-  if (rejected_.size() >= kRejectedKept) return;
-  std::string position;
-  for (const Header& header : record.headers) {
-    if (header.name == client::kPositionHeader) position = header.value.value_or("");
+  {
+    std::lock_guard lock(mutex_);
+    ++tally_.rejected[std::string(reason)];
+    --tally_.in_memory;
+    if (rejected_.size() < kRejectedKept) {
+      std::string position;
+      for (const Header& header : record.headers) {
+        if (header.name == client::kPositionHeader) position = header.value.value_or("");
+      }
+      rejected_.push_back({source.id(), source.name(), std::move(position), std::string(reason), std::string(detail),
+                           record.value.value_or("")});
+    }
   }
-  rejected_.push_back({source.id(), source.name(), std::move(position), std::string(reason), std::string(detail),
-                       record.value.value_or("")});
+  source.settle(number);
 }
 
 void Account::shed(std::string_view reason) {
@@ -79,18 +82,21 @@ std::deque<RejectedEntry> Account::take_rejected() {
   return std::exchange(rejected_, {});
 }
 
-void RejectFile::write(const RejectedEntry& entry) {
-  const std::string line =
-      nlohmann::json{{"source", entry.source}, {"name", entry.name},     {"position", entry.position},
-                     {"reason", entry.reason}, {"detail", entry.detail}, {"value", entry.value}}
-          .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-      "\n";
+void RejectFile::write(const std::deque<RejectedEntry>& entries) {
+  std::string lines;
+  for (const RejectedEntry& entry : entries) {
+    lines += nlohmann::json{{"source", entry.source}, {"name", entry.name},     {"position", entry.position},
+                            {"reason", entry.reason}, {"detail", entry.detail}, {"value", entry.value}}
+                 .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    lines += '\n';
+  }
   auto file = files_.open(path_, runtime::OpenMode::kCreate);
-  auto done = file ? (*file)->size().and_then([&](std::uint64_t size) -> Result<void> {
-    if (size + line.size() > kRejectFileLimit) return fail(ErrorKind::kNoSpace, "it has reached 64 MiB");
-    return (*file)->append(as_bytes(line));
-  })
-                   : Result<void>(tl::unexpected(file.error()));
+  auto done = !file ? Result<void>(tl::unexpected(file.error())) : (*file)->size().and_then([&](std::uint64_t size) {
+    if (size + lines.size() > kRejectFileLimit) return Result<void>(fail(ErrorKind::kNoSpace, "it has reached 64 MiB"));
+    return (*file)->append(as_bytes(lines)).and_then([&] { return (*file)->sync(); }).and_then([&] {
+      return size > 0 ? Result<void>() : files_.sync_directory(path_.parent_path());
+    });
+  });
   if (!done && !std::exchange(failed_, true)) {
     log::warn("{}: rejected entries are counted but no longer kept: {}", path_.string(), done.error().message);
   }

@@ -24,7 +24,8 @@ struct RejectedEntry {
   std::string value;
 };
 
-/// Any thread: entries are read on one and settled on the producer's.
+/// Any thread: entries are read on one and settled on the producer's. Every delivery callback shares it and its source:
+/// one may come after the agent's end.
 class Account {
  public:
   /// An entry goes to the producer; before send(), since its end may come before send() returns.
@@ -33,6 +34,7 @@ class Account {
   void unread(Bytes bytes);
   /// How the producer ended it.
   void settle(Source& source, std::uint64_t number, Delivery& delivery);
+  /// Never accepted. It is in take_rejected() before the source's position passes it.
   void reject(Source& source, std::uint64_t number, std::string_view reason, std::string_view detail,
               const Record& record);
 
@@ -55,7 +57,8 @@ class Account {
 class RejectFile {
  public:
   RejectFile(runtime::FileSystem& files, runtime::Path path) : files_(files), path_(std::move(path)) {}
-  void write(const RejectedEntry& entry);
+  /// They survive a power cut when this returns, unless it has said why not.
+  void write(const std::deque<RejectedEntry>& entries);
 
  private:
   runtime::FileSystem& files_;

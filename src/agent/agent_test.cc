@@ -11,6 +11,7 @@
 #include <set>
 
 #include "agent/checkpoint.h"
+#include "agent/followed_file.h"
 #include "agent/generator.h"
 #include "agent/line_splitter.h"
 #include "client/log_entry.h"
@@ -315,6 +316,88 @@ TEST(Agent, StopDrainsWhileTheBrokerAnswersAndElseLeavesTheRestInTheFile) {
   const auto all = world.messages();
   const std::set<std::string> distinct(all.begin(), all.end());
   EXPECT_EQ(distinct.size(), 436u);  // some twice, under the same source and position
+}
+
+TEST(Agent, WithNothingToSendABrokerThatIsAwayHoldsUpNothing) {
+  World world;
+  world.broker.up = false;
+  world.start();
+  world.run(1s);
+  EXPECT_FALSE(world.agent->stats().stuck);
+  world.lines("/log/app.log", 0, 1);
+  world.run(1s);
+  EXPECT_TRUE(world.agent->stats().stuck);
+  world.broker.up = true;
+  world.run(1s);
+  EXPECT_FALSE(world.agent->stats().stuck);
+}
+
+TEST(Agent, ReportsThatComeAfterItsEndTouchNothingOfIt) {
+  World world;
+  world.lines("/log/app.log", 0, 100);
+  world.start();
+  world.agent->step();
+  world.core->step();
+  world.broker.answering = false;
+  EXPECT_GT(world.agent->stop(0s), 0u);
+  world.agent.reset();
+  world.broker.answering = true;
+  for (int i = 0; i < 5; ++i) world.core->step();
+  EXPECT_TRUE(world.core->finished());
+}
+
+TEST(Agent, PositionMovesOverARejectedEntryOnlyWhenItIsKept) {
+  World world;
+  world.settings.line_limit = 2 * kMiB;
+  world.append("/log/app.log", "small\n" + std::string(1'126'653, 'x') + "\n");
+  world.start();
+  bool kept_first = false;
+  world.files.on_sync([&](const runtime::Path& path) {
+    if (path.filename() == "rejected.jsonl") kept_first = true;
+    if (!path.filename().string().starts_with("checkpoint.json") || kept_first) return;
+    const auto marks = load_checkpoint(world.files, path);
+    for (const FileMark& mark : marks.value_or(std::vector<FileMark>{})) EXPECT_LE(mark.position, 6u);
+  });
+  world.run(3s);
+  EXPECT_TRUE(kept_first);
+  EXPECT_EQ(load_checkpoint(world.files, "/state/checkpoint.json").value()[0].position, 6 + 1'126'654u);
+  world.files.on_sync({});
+}
+
+TEST(Agent, ManyRotationsLeaveNoMoreBehindThanThereAreFiles) {
+  World world;
+  world.settings.paths = {"/log", "/log/app.log"};
+  world.start();
+  for (int i = 0; i < 20; ++i) {
+    world.lines("/log/app.log", i, i + 1);
+    world.run(10s, 100ms);
+    ASSERT_TRUE(world.files.rename("/log/app.log", "/log/app.log.1"));  // the one before is gone
+  }
+  world.append("/log/app.log", "line 20\n");
+  world.run(10s, 100ms);
+  world.expect_lines(21);
+  world.run(70min, 10s);
+  EXPECT_LE(load_checkpoint(world.files, "/state/checkpoint.json").value().size(), 2u);
+}
+
+TEST(FollowedFile, WhatIsAppendedAfterTheLastReadIsNotPartOfTheLastLine) {
+  World world;
+  world.append("/log/app.log", "half");
+  struct Taker final : EntryTaker {
+    bool take(const Entry& entry) override {
+      lines.emplace_back(entry.text);
+      return true;
+    }
+    void pass(std::uint64_t) override {}
+    std::vector<std::string> lines;
+  } taker;
+  auto file = world.files.open("/log/app.log", runtime::OpenMode::kRead).value();
+  FollowedFile followed("/log/app.log", file, file->status().value(), {}, world.settings, MonoTime{});
+  std::string buffer(128 * kKiB, '\0');
+  EXPECT_EQ(followed.read(MonoTime{}, buffer, taker).value(), FollowedFile::Outcome::kIdle);
+  world.append("/log/app.log", " of it\nnext\n");
+  EXPECT_TRUE(followed.finish(buffer, taker).value());
+  EXPECT_EQ(taker.lines, std::vector<std::string>{"half"});
 }
 
 TEST(Agent, RecordThatCanNeverBeAcceptedIsKeptApartAndBlocksNothing) {

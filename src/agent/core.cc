@@ -97,7 +97,6 @@ MonoTime Core::step() {
   if (now.mono >= next_checkpoint_) {
     write_checkpoint(now);
     next_checkpoint_ = now.mono + settings_.checkpoint_period;
-    std::erase_if(kept_, [](const auto& source) { return source.use_count() == 1 && source->outstanding() == 0; });
   }
   write_rejected();
   publish(now);
@@ -167,11 +166,7 @@ void Core::read_stream() {
 // ---- Entries -------------------------------------------------------------------------------------------------------
 
 void Core::source(const std::shared_ptr<Source>& source) {
-  if (source_ != source) {
-    source_ = source;
-    source_->account = &account_;
-    kept_.insert(source);
-  }
+  source_ = source;
   now_ = clock_.now();
   if (source_ != generator_source_ && source_ != stream_source_ && !saved_.contains(source_->id())) {
     write_checkpoint(now_);
@@ -217,20 +212,21 @@ bool Core::send(const Entry& entry, std::string value, std::string_view server_i
   if (entry.truncated) record.headers.push_back({std::string(client::kTruncatedHeader), "1"});
   if (entry.unterminated) record.headers.push_back({std::string(client::kUnterminatedHeader), "1"});
 
-  Source* const source = source_.get();
-  const std::uint64_t number = source->admit(entry.end);
-  account_.read(read_bytes);
-  const SendResult sent = producer_->send(
-      record, Duration::zero(), [source, number](Delivery& d) { source->account->settle(*source, number, d); });
+  const std::uint64_t number = source_->admit(entry.end);
+  account_->read(read_bytes);
+  const SendResult sent =
+      producer_->send(record, Duration::zero(), [account = account_, source = source_, number](Delivery& delivery) {
+        account->settle(*source, number, delivery);
+      });
   switch (sent.outcome) {
     case SendOutcome::kAccepted: break;
     case SendOutcome::kRejected:
-      account_.reject(*source, number, sent.reason, "refused by the producer", record);
+      account_->reject(*source_, number, sent.reason, "refused by the producer", record);
       break;
     case SendOutcome::kFull:
     case SendOutcome::kClosed:
-      account_.unread(read_bytes);
-      source->take_back();
+      account_->unread(read_bytes);
+      source_->take_back();
       full_ = true;
       return false;
   }
@@ -243,6 +239,7 @@ bool Core::send(const Entry& entry, std::string value, std::string_view server_i
 void Core::write_checkpoint(Now now) {
   if (settings_.state_directory.empty() || settings_.paths.empty()) return;
   const std::vector<FileMark> marks = follower_.marks();
+  write_rejected();  // the positions may have passed them, and nobody reads them again
   std::string text = to_json(marks);
   if (text == checkpoint_) return;
   // An old checkpoint is safe: it sends again what is already there, and the store drops it.
@@ -258,10 +255,12 @@ void Core::write_checkpoint(Now now) {
 }
 
 void Core::write_rejected() {
-  for (const RejectedEntry& entry : account_.take_rejected()) {
+  const auto rejected = account_->take_rejected();
+  if (rejected.empty()) return;
+  for (const RejectedEntry& entry : rejected) {
     log::warn("{} at {}: rejected ({}): {}", entry.name, entry.position, entry.reason, entry.detail);
-    if (!settings_.state_directory.empty()) reject_file_.write(entry);
   }
+  if (!settings_.state_directory.empty()) reject_file_.write(rejected);
 }
 
 void Core::note_pause(Now now) {
@@ -314,7 +313,7 @@ void Core::send_rest(MonoTime deadline) {
   // Nobody can read these again.
   for (; !stream_bytes_.empty();
        stream_bytes_.erase(0, std::min(stream_bytes_.find('\n'), stream_bytes_.size() - 1) + 1)) {
-    account_.shed("stopped");
+    account_->shed("stopped");
   }
 }
 
@@ -330,13 +329,13 @@ bool Core::ended() const {
     std::lock_guard lock(mutex_);
     if (!inputs_through_) return false;
   }
-  return account_.tally().in_memory == 0;
+  return account_->tally().in_memory == 0;
 }
 
 AgentStats Core::stats() const {
   const MonoTime now = clock_.now().mono;
   const ProducerStats producer = producer_->stats();
-  metrics::AgentTally tally = account_.tally();
+  metrics::AgentTally tally = account_->tally();
   AgentStats stats;
   stats.read = tally.read;
   stats.acked = tally.acked;
@@ -344,9 +343,9 @@ AgentStats Core::stats() const {
   stats.spooled = tally.spooled;
   stats.shed = std::move(tally.shed);
   stats.rejected = std::move(tally.rejected);
-  stats.read_bytes = account_.read_bytes();
+  stats.read_bytes = account_->read_bytes();
   stats.limit = producer.limit;
-  stats.stuck = producer.state == ProducerState::kBlocked;
+  stats.stuck = producer.state == ProducerState::kBlocked && tally.in_memory > 0;
   const Bytes readers = Agent::reader_memory(settings_);
   stats.buffer_bytes = producer.buffer_bytes + readers;
   stats.peak_buffer_bytes = producer.peak_buffer_bytes + readers;

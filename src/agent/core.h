@@ -20,8 +20,6 @@ namespace weir::agent {
 class Core final : private Follower::SourceTaker {
  public:
   Core(AgentSettings settings, std::unique_ptr<Producer> producer, runtime::FileSystem& files, const Clock& clock);
-  ~Core() override { producer_.reset(); }  // ends the callbacks into what follows it
-
   Result<void> open();
   MonoTime step();
   void set_held(bool held);
@@ -62,7 +60,7 @@ class Core final : private Follower::SourceTaker {
   runtime::FileSystem& files_;
   const Clock& clock_;
   std::unique_ptr<Producer> producer_;
-  Account account_;
+  const std::shared_ptr<Account> account_ = std::make_shared<Account>();
   RejectFile reject_file_;
 
   // -- of the stepping thread
@@ -76,8 +74,7 @@ class Core final : private Follower::SourceTaker {
   std::string stream_bytes_;  // read and not yet sent
   bool stream_ended_ = false;
   std::string buffer_;
-  std::shared_ptr<Source> source_;          // of what is being taken
-  std::set<std::shared_ptr<Source>> kept_;  // callbacks still come for them
+  std::shared_ptr<Source> source_;  // of what is being taken
   client::LogEntryParser parser_;
   Now now_{};
   std::size_t room_ = 0;  // entries that may still be sent in this step

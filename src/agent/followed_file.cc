@@ -97,9 +97,11 @@ Result<FollowedFile::Outcome> FollowedFile::read(MonoTime now, std::string& buff
 
 Result<bool> FollowedFile::finish(std::string& buffer, EntryTaker& taker) {
   if (at_end() || splitter_.skipping()) return true;
-  const auto got = file_->read_at(splitter_.position(), std::as_writable_bytes(std::span(buffer)));
+  // What was appended since the last read may hold line ends: not part of this line.
+  const Bytes length = std::min<Bytes>({buffer.size(), unread(), settings_.line_limit});
+  const auto got = file_->read_at(splitter_.position(), std::as_writable_bytes(std::span(buffer).first(length)));
   if (!got) return tl::unexpected(got.error());
-  return splitter_.flush(std::string_view(buffer.data(), std::min<Bytes>(*got, settings_.line_limit)), taker);
+  return splitter_.flush(std::string_view(buffer.data(), *got), taker);
 }
 
 FileMark FollowedFile::mark() {

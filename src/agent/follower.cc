@@ -17,6 +17,7 @@ constexpr int kDepth = 3;
 constexpr Bytes kJudged = 4096;  // first bytes that tell text from binary
 constexpr Duration kSoonest = std::chrono::milliseconds(2);
 constexpr Duration kLatest = std::chrono::milliseconds(250);
+constexpr Duration kGoneFor = std::chrono::hours(1);  // a disk may be away for a while
 
 bool is_compressed(const Path& path) {
   for (const char* suffix : {".gz", ".xz", ".bz2", ".zst", ".lz4", ".zip", ".Z", ".lzma"}) {
@@ -60,13 +61,16 @@ std::string listed(const std::vector<std::string>& names) {
 std::vector<Follower::Found> Follower::find(Skipped& skipped) {
   std::vector<Found> found;
   Visited visited;
+  seen_ = {};
   for (const Path& own : settings_.own_directories) {
     if (const auto status = files_.status(own)) visited.emplace(key_of(*status), kDepth);
   }
   for (const Path& path : settings_.paths) {
     auto status = files_.status(path);
     if (!status || status->type != FileType::kDirectory) find_missed(path, status ? &*status : nullptr, found);
+    if (status && status->type == FileType::kRegular) seen_.files.insert(key_of(*status));
     if (!status) {
+      seen_.input_missing = true;
       if (missing_noted_.insert(path).second) log::info("{}: not there yet, waiting for it", path.string());
     } else if (status->type == FileType::kDirectory) {
       find_in(path, kDepth, visited, found, skipped);
@@ -90,6 +94,7 @@ void Follower::find_in(const Path& directory, int depth, Visited& visited, std::
   const auto entries = files_.list(directory);
   if (!entries) {
     skipped.unreadable.push_back(directory.string());
+    seen_.unlisted.insert(directory);
     return;
   }
   for (const auto& entry : *entries) {
@@ -99,8 +104,9 @@ void Follower::find_in(const Path& directory, int depth, Visited& visited, std::
     } else if (entry.type == FileType::kRegular) {
       if (is_compressed(path)) {
         skipped.compressed.push_back(path.string());
-      } else if (auto status = files_.status(path); status && status->size > 0 && is_text(path, *status, skipped)) {
-        found.push_back({path, *status});
+      } else if (auto status = files_.status(path)) {
+        seen_.files.insert(key_of(*status));
+        if (status->size > 0 && is_text(path, *status, skipped)) found.push_back({path, *status});
       }
     }
   }
@@ -125,7 +131,10 @@ void Follower::find_missed(const Path& path, const FileStatus* status, std::vect
   if (!status && !changed) return;
   const Path directory = path.parent_path().empty() ? Path(".") : path.parent_path();
   const auto entries = files_.list(directory);
-  if (!entries) return;
+  if (!entries) {
+    seen_.unlisted.insert(directory);
+    return;
+  }
   std::set<FileKey> beside;
   for (const auto& entry : *entries) {
     if (entry.type != FileType::kRegular || !is_rotated_from(directory / entry.name, directory / path.filename()) ||
@@ -135,6 +144,7 @@ void Follower::find_missed(const Path& path, const FileStatus* status, std::vect
     if (!other) continue;
     const FileKey key(other->device, other->inode);
     beside.insert(key);
+    seen_.files.insert(key);
     if (!changed || known(*other) || line.beside.contains(key)) continue;
     // After a restart nobody knows what was there: only what was born after the last one can have had the name.
     const std::int64_t birth = other->birth.time_since_epoch().count();
@@ -260,6 +270,24 @@ void Follower::scan(MonoTime now) {
     if (auto done = follow(candidate, now); !done) say_unreadable(candidate.path, done.error().message, now);
   }
   give_up_deleted();
+  forget_gone(now);
+}
+
+/// Rotation makes new files for ever; what is known of those that are gone must not grow with them.
+void Follower::forget_gone(MonoTime now) {
+  std::erase_if(judged_, [&](const auto& judged) { return !seen_.files.contains(judged.first); });
+  if (seen_.input_missing) return;
+  for (auto next = closed_.begin(); next != closed_.end();) {
+    const auto at = next++;
+    Closed& closed = at->second;
+    const Path directory = Path(closed.mark.path).parent_path();
+    if (seen_.files.contains(at->first) || seen_.unlisted.contains(directory.empty() ? Path(".") : directory)) {
+      closed.gone_since.reset();
+      continue;
+    }
+    if (!closed.gone_since) closed.gone_since = now;
+    if (now - *closed.gone_since >= kGoneFor && closed.source->outstanding() == 0) closed_.erase(at);
+  }
 }
 
 FileMark Follower::take_mark(const Found& found, const runtime::File& file) {
@@ -333,7 +361,7 @@ void Follower::give_up_deleted() {
 void Follower::let_go(std::size_t index) {
   FollowedFile& file = *open_[index];
   gone_.long_lines += file.long_lines();
-  if (!file.deleted()) closed_.insert_or_assign(file.key(), Closed{file.mark(), file.source()});
+  if (!file.deleted()) closed_.insert_or_assign(file.key(), Closed{file.mark(), file.source(), std::nullopt});
   open_keys_.erase(file.key());
   open_.erase(open_.begin() + std::ptrdiff_t(index));
 }

@@ -85,6 +85,7 @@ class Follower {
   FileMark take_mark(const Found& found, const runtime::File& file);
   void note_skipped(const Skipped& skipped);
   void give_up_deleted();
+  void forget_gone(MonoTime now);
   void let_go(std::size_t index);
 
   const AgentSettings& settings_;
@@ -96,9 +97,17 @@ class Follower {
   struct Closed {
     FileMark mark;
     std::shared_ptr<Source> source;
+    std::optional<MonoTime> gone_since;  // no directory names it since then
   };
   std::map<FileKey, Closed> closed_;
-  std::map<FileKey, bool> judged_;             // true if text
+  std::map<FileKey, bool> judged_;  // true if text
+  /// What the last scan saw.
+  struct Seen {
+    std::set<FileKey> files;
+    std::set<runtime::Path> unlisted;  // directories that could not be read
+    bool input_missing = false;
+  };
+  Seen seen_;
   std::map<runtime::Path, Lineage> lineages_;  // of inputs that are files
   std::size_t turn_ = 0;
   bool scanned_ = false;

@@ -9,8 +9,6 @@
 
 namespace weir::agent {
 
-class Account;
-
 /// 14 random letters and digits, 70 bits: each record carries it, so it is short.
 std::string random_source_id();
 
@@ -21,9 +19,6 @@ class Source {
   /// `name` is for people (a path, "stdin"); `start` where reading begins.
   Source(std::string id, std::string name, std::uint64_t start)
       : id_(std::move(id)), name_(std::move(name)), position_(start) {}
-
-  /// Whose books its entries are in; set before the first is sent. Kept here so that a delivery callback is two words.
-  Account* account = nullptr;
 
   const std::string& id() const { return id_; }
   const std::string& name() const { return name_; }
