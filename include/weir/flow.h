@@ -17,7 +17,9 @@ namespace weir {
 // ---- Lanes ---------------------------------------------------------------------------------------------------------
 
 /// Priority class of a record. A gate lets a higher lane pass first, but never starves a lower one: see LaneWeights.
-/// Order is kept inside a lane, not between lanes.
+/// Order is kept inside a lane, not between lanes. Among lanes with records waiting the next is chosen by stride
+/// scheduling (Waldspurger and Weihl, 1995): each record moves its lane's pass on by 1 / weight, the lowest pass goes
+/// first.
 enum class Lane : std::uint8_t {
   kHigh,    ///< Errors: what somebody waits for.
   kNormal,  ///< The rest.
@@ -25,27 +27,23 @@ enum class Lane : std::uint8_t {
 };
 inline constexpr std::size_t kLanes = 3;
 
-/// Shares of the way through when every lane has records waiting. A lane alone gets everything. Each at least 1: with
-/// the defaults the low lane keeps 5 %, the normal lane 15 %.
+/// Shares of the way through, counted in records, when every lane has records waiting; in the order of Lane. A lane
+/// alone gets everything. Each from 1 (a lane of 0 would starve, Producer::open() refuses it): with the defaults the
+/// low lane keeps 5 %, the normal lane 15 %.
 using LaneWeights = std::array<std::uint32_t, kLanes>;
 inline constexpr LaneWeights kDefaultLaneWeights{16, 3, 1};
 
+/// "high", "normal" or "low".
 std::string_view to_string(Lane lane);
 
 // ---- Full ----------------------------------------------------------------------------------------------------------
 
-/// What happens to a record that finds no room. "Full" is an outcome, not an error, and every loss is counted by
-/// reason.
+/// What happens to a record that finds no room. "Full" is an outcome, not an error: the caller keeps the record, so
+/// nothing is lost either way.
 enum class WhenFull : std::uint8_t {
-  kBlock,       ///< The caller waits, up to `max.block.ms`. For sources that can wait: files, generators.
-  kSpill,       ///< To the spool on disk. For sources that cannot wait.
-  kDropOldest,  ///< The oldest waiting record of the lane makes room; its owner is told `dropped`.
-  kDropNewest,  ///< This record is shed; its owner is told `dropped`.
-  kReject,      ///< The caller is told at once and keeps the record.
+  kBlock,   ///< The caller waits, up to `max.block.ms`. For sources that can wait: files, generators.
+  kReject,  ///< The caller is told at once.
 };
-std::string_view to_string(WhenFull policy);
-/// Spelled as in settings: block, spill, drop_oldest, drop_newest, reject.
-Result<WhenFull> parse_when_full(std::string_view text);
 
 // ---- Signals and limits --------------------------------------------------------------------------------------------
 
@@ -62,13 +60,16 @@ enum class SignalKind : std::uint8_t {
   kThrottle,     ///< milliseconds of throttling the broker reported
   kOperator,     ///< a person asked; the value is the limit they set
 };
+/// For people and JSON: "none", "lag", "lag time", "unconsumed", "ack delay", "memory", "message rate", "byte rate",
+/// "throttle", "operator".
 std::string_view to_string(SignalKind kind);
 /// Unit of a signal's value: "records", "s", "ms", "bytes", "records/s", "bytes/s" or "".
 std::string_view unit_of(SignalKind kind);
 
+/// One observation.
 struct Signal {
   SignalKind kind = SignalKind::kNone;
-  double value = 0;
+  double value = 0;  ///< in unit_of(kind)
 };
 
 /// Which limit holds records back. Also the label `reason` of weir_limited_seconds.
@@ -83,6 +84,7 @@ enum class LimitedBy : std::uint8_t {
   kConsumer,     ///< the end-to-end window: the consumer has enough to do
 };
 inline constexpr std::size_t kLimitedByCount = 8;
+/// As in labels: "nothing", "pause", "directive", "message_rate", "byte_rate", "memory", "ack_delay", "consumer".
 std::string_view to_string(LimitedBy limit);
 
 /// The limit in force, for a status line, a page, a metric: `limited_by` kNothing means records pass freely.
@@ -98,18 +100,21 @@ struct LimitState {
 
 // ---- Directives ----------------------------------------------------------------------------------------------------
 
-/// Whom a directive concerns. An empty member means all; partition needs a topic.
+/// Whom a directive concerns. An empty member means all; a partition without a topic concerns that partition of every
+/// topic, which nobody asks for: name the topic with it.
 struct Scope {
   std::string client_id;
   std::string topic;
   std::optional<PartitionId> partition;
 
-  /// True when a record of `client` for `topic`/`partition` falls under this scope.
+  /// True when a record of `client` for `record_topic`/`record_partition` falls under this scope. A record whose
+  /// partition is not known yet (empty: the client library chooses it later) may go to any, so a scope of one partition
+  /// covers it too: a limit on logs/3 then holds all of logs. weir's agent sends such records.
   bool covers(std::string_view client, std::string_view record_topic,
               std::optional<PartitionId> record_partition) const;
   auto operator<=>(const Scope&) const = default;
 };
-/// "everything", "client app-1", "topic logs", "logs/3", joined by ", ".
+/// For people: "everything", or what there is of "client app-1", "topic logs", "partition 3", joined by ", ".
 std::string to_string(const Scope& scope);
 
 /// What the guard, or an operator through it, tells a producer. It always expires: a guard that dies leaves a safe
@@ -125,24 +130,27 @@ struct Directive {
   std::optional<double> bytes_per_second;
   /// For people: "lag of weir-sink on logs is 7.2 s, target 5 s".
   std::string reason;
+  /// What led to it.
   Signal signal;
+  /// On the monotonic clock of the process that follows it. Already past: it takes back the one of the same scope.
   MonoTime expires{};
 
+  /// In force at `now`: until `expires`, itself excluded.
   bool active(MonoTime now) const { return now < expires; }
 };
 
 /// Defaults of the whole project, in one place.
 namespace defaults {
-inline constexpr Bytes kBufferMemory = 32 * kMiB;
-inline constexpr Duration kMaxBlock = std::chrono::seconds(60);
-inline constexpr Duration kLagTarget = std::chrono::seconds(5);
-inline constexpr std::int64_t kMaxLag = 1'000'000;
-inline constexpr Duration kAckDelayTarget = std::chrono::milliseconds(50);
-inline constexpr double kRateFloor = 100;          // records/s
-inline constexpr std::int64_t kWindowFloor = 100;  // records
-inline constexpr Duration kGuardPeriod = std::chrono::seconds(1);
-inline constexpr Duration kDirectiveTtl = std::chrono::seconds(10);
-inline constexpr Duration kDrainDeadline = std::chrono::seconds(20);
+inline constexpr Bytes kBufferMemory = 32 * kMiB;                ///< `buffer.memory`
+inline constexpr Duration kMaxBlock = std::chrono::seconds(60);  ///< `max.block.ms`
+inline constexpr Duration kLagTarget = std::chrono::seconds(5);  ///< of the end-to-end window and the lag law
+inline constexpr std::int64_t kMaxLag = 1'000'000;               ///< records, for /api/check
+inline constexpr Duration kAckDelayTarget = std::chrono::milliseconds(50);  ///< of the adaptive window
+inline constexpr double kRateFloor = 100;                                   ///< records/s the lag law never goes below
+inline constexpr std::int64_t kWindowFloor = 100;                           ///< records the window never goes below
+inline constexpr Duration kGuardPeriod = std::chrono::seconds(1);           ///< between two measurements
+inline constexpr Duration kDirectiveTtl = std::chrono::seconds(10);         ///< how long the guard's word holds
+inline constexpr Duration kDrainDeadline = std::chrono::seconds(20);        ///< `--drain`
 }  // namespace defaults
 
 }  // namespace weir

@@ -18,8 +18,10 @@
 namespace weir {
 
 /// Label names and values in the order they are shown.
+/// Any bytes may be a value; they are escaped in text(). A name is [a-zA-Z_][a-zA-Z0-9_]*, which is not checked.
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
+/// As Prometheus has them; a histogram counts durations.
 enum class MetricType : std::uint8_t { kCounter, kGauge, kHistogram };
 
 /// A metric's identity. weir's own are constants in metrics/names.h; an application may define more.
@@ -30,12 +32,14 @@ struct Metric {
   std::string_view help;
 };
 
-/// Only grows.
+/// Only grows. Wraps at 2^64.
 class Counter {
  public:
+  /// Counts `n` more.
   void add(std::uint64_t n = 1) { value_.fetch_add(n, std::memory_order_relaxed); }
   /// For a count kept elsewhere: raises this one to `total`; a lower total is ignored.
   void raise_to(std::uint64_t total);
+  /// As counted so far, by all threads.
   std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
 
  private:
@@ -45,8 +49,11 @@ class Counter {
 /// Goes up and down.
 class Gauge {
  public:
+  /// Any number, in the unit the metric's name ends with; NaN means that there is none now.
   void set(double v) { value_.store(v, std::memory_order_relaxed); }
+  /// Adds `v`, which may be negative.
   void add(double v) { value_.fetch_add(v, std::memory_order_relaxed); }
+  /// The number set last, plus what was added since.
   double value() const { return value_.load(std::memory_order_relaxed); }
 
  private:
@@ -62,12 +69,15 @@ struct LatencySummary {
   Duration mean{};
 };
 
-/// Durations, exposed as a Prometheus histogram in seconds. Percentiles are within 2 % (see metrics/histogram.h).
+/// Durations, exposed as a Prometheus histogram in seconds. Kept in log-linear buckets (the layout of HdrHistogram):
+/// percentiles are at most 2 % above the true ones, up to 19 hours. 16 KB each.
 class LatencyMetric {
  public:
   LatencyMetric();
   ~LatencyMetric();
+  /// Counts one duration; below zero counts as zero, above 19 hours in the last bucket.
   void record(Duration d);
+  /// Of everything recorded since the metric was made.
   LatencySummary summary() const;
 
  private:
@@ -84,16 +94,19 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  /// The series of `metric` with these labels; made on first use. Asking for a name with another type is a bug of ours.
+  /// The series of `metric` with these labels; made on first use. Asking for a name with another type is a bug of the
+  /// caller's and ends the program.
   Counter& counter(const Metric& metric, const Labels& labels = {});
   Gauge& gauge(const Metric& metric, const Labels& labels = {});
   LatencyMetric& latency(const Metric& metric, const Labels& labels = {});
 
-  /// Ends a series: a deleted topic must not be reported for ever. References to it die.
+  /// Ends a series: a deleted topic must not be reported for ever. References to it die: whoever removes one must know
+  /// that nobody updates it any more. Nothing happens when there is none.
   void remove(const Metric& metric, const Labels& labels);
 
-  /// Runs before every text(): for values that are read rather than counted (queue lengths). `hook` may set metrics; it
-  /// must not call text() or on_collect(). Drop the returned handle to end it; after that it is not running.
+  /// Runs before every text(), on its thread: for values that are read rather than counted (queue lengths). `hook` may
+  /// set metrics; it must not call text() or on_collect(). Drop the returned handle to end it; after that it is not
+  /// running.
   using Hook = std::shared_ptr<void>;
   [[nodiscard]] Hook on_collect(std::function<void()> hook);
 

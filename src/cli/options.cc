@@ -40,13 +40,6 @@ Result<Duration> time_of(const char* option, const std::string& text, Duration l
   return value;
 }
 
-bool is_secret(std::string_view name) {
-  for (const char* part : {"password", "secret", ".pem", "oauthbearer.config"}) {
-    if (name.find(part) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& into, const std::string& help) {
@@ -144,7 +137,7 @@ bool Patience::is_over(MonoTime now, bool stuck) {
 
 void print_settings(const char* client, const std::vector<SettingInForce>& settings) {
   for (const auto& [name, value, source] : settings) {
-    std::printf("%s\t%s\t%s\t%s\n", client, name.c_str(), is_secret(name) ? "(hidden)" : value.c_str(), source.c_str());
+    std::printf("%s\t%s\t%s\t%s\n", client, name.c_str(), value.c_str(), source.c_str());
   }
 }
 

@@ -71,7 +71,7 @@ class Patience {
   std::optional<MonoTime> since_;
 };
 
-/// One line of stdout for each setting: `client`, name, value, source; secrets hidden.
+/// One line of stdout for each setting: `client`, name, value, source.
 void print_settings(const char* client, const std::vector<SettingInForce>& settings);
 
 /// One line that is written over on a terminal (stderr); nothing in a pipe.

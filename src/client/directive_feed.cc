@@ -9,6 +9,20 @@
 
 namespace weir::client {
 
+void FollowedDirectives::follow(const std::vector<Directive>& told,
+                                const std::function<void(const Directive&)>& apply) {
+  auto gone = std::exchange(followed_, {});
+  for (const Directive& directive : told) {
+    apply(directive);
+    gone.erase(directive.scope);
+    followed_.emplace(directive.scope, directive);
+  }
+  for (auto& [scope, directive] : gone) {
+    directive.expires = MonoTime::min();
+    apply(directive);
+  }
+}
+
 DirectiveFeed::DirectiveFeed(DirectiveFeedSettings settings, std::function<void(const Directive&)> apply)
     : settings_(std::move(settings)), apply_(std::move(apply)) {}
 
@@ -34,25 +48,12 @@ void DirectiveFeed::run() {
     const auto told =
         http::fetch_directives(settings_.guard, settings_.client_id, settings_.topics, settings_.laws, system_clock());
     if (told) {
-      follow(*told);
+      followed_.follow(*told, apply_);
     } else if (complaint.allow(system_clock().now().mono)) {
       log::warn("no directives from the guard: {}", told.error().message);
     }
     std::unique_lock lock(mutex_);
     if (wake_.wait_for(lock, settings_.period, [&] { return stopping_; })) return;
-  }
-}
-
-void DirectiveFeed::follow(const std::vector<Directive>& told) {
-  auto gone = std::exchange(followed_, {});
-  for (const Directive& directive : told) {
-    apply_(directive);
-    gone.erase(directive.scope);
-    followed_.emplace(directive.scope, directive);
-  }
-  for (auto& [scope, directive] : gone) {
-    directive.expires = MonoTime::min();
-    apply_(directive);
   }
 }
 

@@ -15,6 +15,17 @@
 
 namespace weir::client {
 
+/// What a producer was last told, so that what is told no longer can be taken back. Owned by one thread.
+class FollowedDirectives {
+ public:
+  /// `apply` (Producer::apply) gets every directive of `told`, and what was told before and is not any more once again,
+  /// expired.
+  void follow(const std::vector<Directive>& told, const std::function<void(const Directive&)>& apply);
+
+ private:
+  std::map<Scope, Directive> followed_;
+};
+
 struct DirectiveFeedSettings {
   runtime::Address guard;  ///< Where `weir guard` listens.
   std::string client_id;
@@ -27,8 +38,7 @@ struct DirectiveFeedSettings {
 /// Owns one thread. A guard that does not answer changes nothing: what it said last expires by itself.
 class DirectiveFeed {
  public:
-  /// `apply` (Producer::apply) gets every directive in force once a period, renewed, and what was taken back once more,
-  /// expired. Called on the feed's thread.
+  /// `apply` is called as FollowedDirectives says, once a period, on the feed's thread.
   DirectiveFeed(DirectiveFeedSettings settings, std::function<void(const Directive&)> apply);
   ~DirectiveFeed();  ///< Stops.
   DirectiveFeed(const DirectiveFeed&) = delete;
@@ -40,11 +50,10 @@ class DirectiveFeed {
 
  private:
   void run();
-  void follow(const std::vector<Directive>& told);
 
   DirectiveFeedSettings settings_;
   std::function<void(const Directive&)> apply_;
-  std::map<Scope, Directive> followed_;
+  FollowedDirectives followed_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

@@ -296,9 +296,8 @@ Result<Settings> translate(const KafkaSettings& given, Settings settings, Set se
 
 Result<ProducerSettings> producer_settings(const KafkaSettings& settings, ProducerSettings base) {
   auto translated = translate(settings, std::move(base), set_producer);
-  if (translated && translated->acks == "all" && translated->max_in_flight > 5) {
-    return fail(ErrorKind::kInvalid,
-                "max.in.flight.requests.per.connection: at most 5 with acks=all, else the order could break");
+  if (translated) {
+    if (auto fine = check(*translated); !fine) return tl::unexpected(fine.error());
   }
   return translated;
 }
@@ -309,6 +308,35 @@ Result<ConsumerSettings> consumer_settings(const KafkaSettings& settings, Consum
   if (translated)
     translated->heartbeat_interval = std::min(translated->heartbeat_interval, translated->session_timeout / 3);
   return translated;
+}
+
+Result<void> check(const ProducerSettings& s) {
+  if (s.buffer_memory < kMiB) return refuse("buffer.memory: must be at least 1MiB");
+  if (s.max_block < Duration::zero()) return refuse("max.block.ms: must not be negative");
+  if (s.batch_size < 1) return refuse("batch.size: must be at least 1");
+  if (s.linger < Duration::zero()) return refuse("linger.ms: must not be negative");
+  if (!one_of(s.acks, {"all", "1", "0"})) return refuse(fmt::format("acks: \"{}\" is none of all, 1, 0", s.acks));
+  if (s.max_in_flight < 1) return refuse("max.in.flight.requests.per.connection: must be at least 1");
+  if (s.acks == "all" && s.max_in_flight > 5)
+    return refuse("max.in.flight.requests.per.connection: at most 5 with acks=all, else the order could break");
+  if (s.max_request_size < 1) return refuse("max.request.size: must be at least 1");
+  if (!(s.messages_per_second >= 0)) return refuse("messages_per_second: must not be negative");
+  if (!(s.bytes_per_second >= 0)) return refuse("bytes_per_second: must not be negative");
+  for (const std::uint32_t weight : s.lane_weights) {
+    if (weight < 1) return refuse("lane_weights: each must be at least 1, or the lane would starve");
+  }
+  if (s.lag_target <= Duration::zero()) return refuse("lag_target: must be above 0");
+  if (s.window_floor < 1) return refuse("window_floor: must be at least 1");
+  if (s.max_lag && *s.max_lag < 0) return refuse("max_lag: must not be negative");
+  if (s.pause_sleep <= Duration::zero()) return refuse("pause_sleep: must be above 0");
+  return {};
+}
+
+bool is_secret(std::string_view name) {
+  for (const std::string_view part : {"password", "secret", ".pem", "oauthbearer.config", "jaas"}) {
+    if (name.find(part) != std::string_view::npos) return true;
+  }
+  return false;
 }
 
 Result<void> check(const ConsumerSettings& settings) {

@@ -24,6 +24,11 @@ Result<ProducerSettings> producer_settings(const KafkaSettings& settings, Produc
 Result<ConsumerSettings> consumer_settings(const KafkaSettings& settings, ConsumerSettings base = {});
 
 /// What a single value does not show: that the settings fit together. The error begins with the name of one.
+Result<void> check(const ProducerSettings& settings);
 Result<void> check(const ConsumerSettings& settings);
+
+/// True when the value of this setting (librdkafka spelling) may hold a password, a key or a token: whoever shows
+/// settings shows "(hidden)" in its place.
+bool is_secret(std::string_view name);
 
 }  // namespace weir::client

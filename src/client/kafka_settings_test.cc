@@ -155,6 +155,32 @@ TEST(KafkaSettingsTest, SecurityIsPassedThroughAndSecretsAreNotShown) {
   auto values = by_name((*producer)->in_force());
   EXPECT_EQ(values["security.protocol"], "SASL_PLAINTEXT");
   EXPECT_EQ(values["sasl.password"], "(hidden)");
+  for (const char* name :
+       {"ssl.key.pem", "ssl.key.password", "sasl.oauthbearer.config", "sasl.oauthbearer.client.secret"})
+    EXPECT_TRUE(is_secret(name)) << name;
+  for (const char* name : {"sasl.username", "ssl.key.location", "bootstrap.servers", "linger.ms"})
+    EXPECT_FALSE(is_secret(name)) << name;
+  settings->passed_through = {{"sasl.oauthbearer.config", "principal=me"}, {"sasl.mechanism", "OAUTHBEARER"}};
+  producer = Producer::open(*settings);
+  ASSERT_TRUE(producer.has_value()) << producer.error().message;
+  EXPECT_EQ(by_name((*producer)->in_force())["sasl.oauthbearer.config"], "(hidden)");
+}
+
+TEST(KafkaSettingsTest, ProducerSettingsThatCannotWorkAreRefusedByNameAndNotByAnEnd) {
+  const auto refused = [](auto change) {
+    ProducerSettings settings;
+    change(settings);
+    auto producer = Producer::open(settings);
+    return producer ? std::string("taken") : producer.error().message;
+  };
+  EXPECT_THAT(refused([](auto& s) { s.lane_weights = {16, 3, 0}; }), testing::StartsWith("lane_weights: "));
+  EXPECT_THAT(refused([](auto& s) { s.window = true, s.window_floor = 0; }), testing::StartsWith("window_floor: "));
+  EXPECT_THAT(refused([](auto& s) { s.window = true, s.lag_target = 0s; }), testing::StartsWith("lag_target: "));
+  EXPECT_THAT(refused([](auto& s) { s.pause_sleep = 0s; }), testing::StartsWith("pause_sleep: "));
+  EXPECT_THAT(refused([](auto& s) { s.messages_per_second = -1; }), testing::StartsWith("messages_per_second: "));
+  EXPECT_THAT(refused([](auto& s) { s.acks = "2"; }), testing::StartsWith("acks: "));
+  EXPECT_THAT(refused([](auto& s) { s.max_in_flight = 6; }), testing::StartsWith("max.in.flight.requests"));
+  EXPECT_EQ(refused([](auto& s) { s.acks = "1", s.max_in_flight = 6; }), "taken");
 }
 
 TEST(KafkaSettingsTest, SizesAndTimesMayHaveUnitsAndBareNumbersMeanWhatTheyMeanInKafka) {

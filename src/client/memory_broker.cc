@@ -72,7 +72,7 @@ class MemoryProducer final : public ProducerTransport {
     for (auto& one : pending_) one.send_at = MonoTime{};
     pump(broker_.clock_.now());
   }
-  void give_back() override { broken_ = true; }
+  void give_back(Duration) override { broken_ = true; }
   Result<void> reopen() override {
     std::lock_guard lock(broker_.mutex_);
     WEIR_ASSERT(pending_.empty());

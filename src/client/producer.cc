@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "client/blocked_signals.h"
+#include "client/kafka_settings.h"
 #include "client/producer_core.h"
 #include "client/transport.h"
 #include "runtime/process.h"
@@ -16,20 +17,6 @@ namespace {
 
 constexpr Duration kCloseGrace = std::chrono::milliseconds(200);  // for what is running when the deadline passes
 constexpr Duration kEndGrace = std::chrono::seconds(1);           // for the client library's own threads to end
-
-Result<void> check(const ProducerSettings& settings) {
-  auto invalid = [](std::string text) { return fail(ErrorKind::kInvalid, std::move(text)); };
-  if (settings.buffer_memory < kMiB) return invalid("buffer.memory: at least 1 MiB");
-  if (settings.when_full != WhenFull::kBlock && settings.when_full != WhenFull::kReject) {
-    return invalid("a producer blocks or rejects when it is full; the other policies belong to the agent");
-  }
-  if (settings.max_in_flight < 1) return invalid("max.in.flight.requests.per.connection: at least 1");
-  if (settings.acks == "all" && settings.max_in_flight > 5) {
-    return invalid("max.in.flight.requests.per.connection: at most 5 with acks=all, else the order could break");
-  }
-  if (settings.batch_size < 1) return invalid("batch.size: at least 1");
-  return {};
-}
 
 }  // namespace
 
@@ -60,7 +47,7 @@ struct Producer::Worker {
 };
 
 Result<std::unique_ptr<Producer>> Producer::open(const ProducerSettings& settings) {
-  if (auto fine = check(settings); !fine) return tl::unexpected(fine.error());
+  if (auto fine = client::check(settings); !fine) return tl::unexpected(fine.error());
   // The transport comes first and goes first, so the core it wakes is always there.
   auto target = std::make_shared<std::atomic<ProducerCore*>>(nullptr);
   auto transport = client::open_rdkafka_producer(settings, [target] {

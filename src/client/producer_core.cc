@@ -40,6 +40,8 @@ constexpr Bytes kHeaderOverhead = 128;
 constexpr Duration kLagIsStale = defaults::kDirectiveTtl;
 constexpr Duration kSilence = std::chrono::seconds(10);  // outstanding and not one acknowledgement for so long: blocked
 
+constexpr Duration kAnswersWithin = std::chrono::seconds(5);  // what is on its way when the client is started anew
+
 thread_local const ProducerCore* running_callback = nullptr;
 
 Bytes payload_of(const Record& record) {
@@ -304,7 +306,7 @@ void ProducerCore::take_again(EntryPtr entry) {
 void ProducerCore::recover(Now now) {
   if (!recovering_ || aborted_) return;
   if (!outstanding_.empty()) {
-    transport_->give_back();
+    transport_->give_back(kAnswersWithin);
     return;
   }
   if (now.mono < reopen_at_) return;
@@ -486,7 +488,7 @@ void ProducerCore::abort_if_due(Now now) {
     for (auto& entry : rest)
       end(std::move(entry), Delivery::Status::kUndelivered, "closed", "the producer was closed first");
   }
-  if (!outstanding_.empty()) transport_->give_back();
+  if (!outstanding_.empty()) transport_->give_back(Duration::zero());
   run_callbacks();
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "client/admin.h"
+#include "client/kafka_settings.h"
 #include "client/rdkafka_common.h"
 #include "client/transport.h"
 
@@ -344,8 +345,7 @@ class RdConsumer final : public ConsumerTransport {
     theirs("fetch.max.bytes", "fetch.max.bytes", "one batch of the largest size");
     theirs("queued.max.messages.kbytes", "queued.max.messages.kbytes", "derived from buffer.memory, per partition");
     for (const auto& [name, value] : s.passed_through) {
-      const bool secret = name.find("password") != std::string::npos || name.find("secret") != std::string::npos;
-      list.push_back({name, secret ? "(hidden)" : value, "set"});
+      list.push_back({name, is_secret(name) ? "(hidden)" : value, "set"});
     }
     return list;
   }

@@ -1,8 +1,11 @@
 // librdkafka as a ProducerTransport.
 #include <atomic>
 #include <map>
+#include <optional>
 
 #include "base/assert.h"
+#include "base/clock.h"
+#include "client/kafka_settings.h"
 #include "client/rdkafka_common.h"
 #include "client/transport.h"
 
@@ -32,9 +35,11 @@ RdSettings library_settings(const ProducerSettings& s) {
       {"reconnect.backoff.max.ms", "500"},
       {"socket.nagle.disable", "true"},
       {"socket.keepalive.enable", "true"},
+      {"statistics.interval.ms", "1000"},  // the only word there is of a broker that is back
   };
-  // With a limit on retries, what follows a record that was given up must not be sent before it is sent again.
-  if (idempotent && s.retries < 2147483647) list.emplace_back("enable.gapless.guarantee", "true");
+  // What follows a batch that is refused or given up must not be appended before its records are sent again: the
+  // library then gives everything back instead of going on behind the gap.
+  if (idempotent) list.emplace_back("enable.gapless.guarantee", "true");
   list.insert(list.end(), s.passed_through.begin(), s.passed_through.end());
   return list;
 }
@@ -83,6 +88,11 @@ class RdProducer final : public ProducerTransport {
     rd_kafka_conf_set_error_cb(conf->get(), [](rd_kafka_t*, int error, const char* reason, void* self) {
       static_cast<RdProducer*>(self)->trouble(static_cast<rd_kafka_resp_err_t>(error), reason);
     });
+    rd_kafka_conf_set_stats_cb(conf->get(), [](rd_kafka_t*, char* json, std::size_t size, void* self) {
+      if (std::string_view(json, size).find(R"("state":"UP")") != std::string_view::npos)
+        static_cast<RdProducer*>(self)->down_ = false;
+      return 0;
+    });
     rd_kafka_conf_set_throttle_cb(conf->get(), [](rd_kafka_t*, const char*, int32_t, int milliseconds, void* self) {
       static_cast<RdProducer*>(self)->throttle_ = std::chrono::milliseconds(milliseconds);
     });
@@ -95,6 +105,7 @@ class RdProducer final : public ProducerTransport {
     if (!client) return tl::unexpected(client.error());
     client_ = *client;
     broken_ = false;
+    giving_back_since_.reset();
     queue_.reset(rd_kafka_queue_get_main(client_));
     rd_kafka_queue_cb_event_enable(
         queue_.get(), [](rd_kafka_t*, void* self) { static_cast<RdProducer*>(self)->wake_(); }, this);
@@ -160,9 +171,13 @@ class RdProducer final : public ProducerTransport {
       rd_kafka_flush(client_, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(wait).count()));
   }
 
-  void give_back() override {
+  void give_back(Duration patience) override {
     if (client_ == nullptr) return;
-    rd_kafka_purge(client_, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT | RD_KAFKA_PURGE_F_NON_BLOCKING);
+    const MonoTime now = system_clock().now().mono;
+    if (!giving_back_since_) giving_back_since_ = now;
+    const bool all = now - *giving_back_since_ >= patience;
+    rd_kafka_purge(client_,
+                   RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_NON_BLOCKING | (all ? RD_KAFKA_PURGE_F_INFLIGHT : 0));
     broken_ = true;
   }
 
@@ -197,8 +212,7 @@ class RdProducer final : public ProducerTransport {
     list.push_back({"delivery.timeout.ms", value_in_force(client_, "message.timeout.ms"),
                     "0: an accepted record is never given up"});
     for (const auto& [name, value] : s.passed_through) {
-      const bool secret = name.find("password") != std::string::npos || name.find("secret") != std::string::npos;
-      list.push_back({name, secret ? "(hidden)" : value, "set"});
+      list.push_back({name, is_secret(name) ? "(hidden)" : value, "set"});
     }
     return list;
   }
@@ -233,8 +247,8 @@ class RdProducer final : public ProducerTransport {
     } else if (error == RD_KAFKA_RESP_ERR__FATAL) {
       char why[256];
       rd_kafka_fatal_error(client_, why, sizeof why);
-      log_.line(3, "FATAL", why);
       broken_ = true;
+      return log_.line(3, "FATAL", why);
     }
     log_.error(error, reason);
   }
@@ -258,6 +272,7 @@ class RdProducer final : public ProducerTransport {
   std::vector<Report> reports_;
   std::size_t outstanding_ = 0;
   bool broken_ = false;
+  std::optional<MonoTime> giving_back_since_;
   bool down_ = false;
   Duration throttle_{};
 };

@@ -58,8 +58,10 @@ class ProducerTransport {
   virtual void collect(std::vector<Report>& out) = 0;
   /// Sends what lingers for a batch now; may work up to `wait` on it.
   virtual void push(Duration wait) = 0;
-  /// Gives everything outstanding back: the next collects report it kGivenBack.
-  virtual void give_back() = 0;
+  /// Gives everything outstanding back: the next collects report it kGivenBack. Call it again until nothing is left.
+  /// With `patience` a broker's answer to what is on its way is awaited for so long since the first call: given back,
+  /// it might be in the log already.
+  virtual void give_back(Duration patience) = 0;
   /// Starts anew after reports of kGivenBack; nothing is outstanding.
   virtual Result<void> reopen() = 0;
   /// True while no broker can be reached.

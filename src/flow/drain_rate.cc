@@ -4,13 +4,6 @@
 
 namespace weir::flow {
 
-void DrainRate::forget() {
-  started_ = false;
-  busy_count_ = 0;
-  lower_bound_ = 0;
-  mean_.reset();
-}
-
 void DrainRate::update(MonoTime now, std::int64_t consumed, std::int64_t backlog) {
   if (!started_) {
     started_ = true;

@@ -29,7 +29,6 @@ class DrainRate {
   void update(MonoTime now, std::int64_t consumed, std::int64_t backlog);
   /// From the next period on.
   void set_period(Duration period) { settings_.period = period; }
-  void forget();
 
   /// Records a second; none before anything was measured.
   std::optional<double> peak() const;

@@ -140,12 +140,6 @@ void Gate::pause(MonoTime now, MonoTime until, Signal signal, std::string why) {
   journal_.add({.when = now, .law = "pause", .signal = signal, .limit = 0, .why = std::move(why), .until = until});
 }
 
-void Gate::resume(MonoTime now, std::string why) {
-  if (now >= paused_until_) return;
-  paused_until_ = MonoTime::min();
-  journal_.add({.when = now, .law = "pause", .why = std::move(why)});
-}
-
 void Gate::direct(MonoTime now, const Directive& directive) {
   expire_directives(now);
   auto found = std::find_if(directed_.begin(), directed_.end(),
@@ -198,13 +192,6 @@ std::vector<Directive> Gate::directives(MonoTime now) const {
     if (d.directive.active(now)) active.push_back(d.directive);
   }
   return active;
-}
-
-void Gate::set_rates(MonoTime now, std::optional<double> records_per_second, std::optional<double> bytes_per_second) {
-  settings_.records_per_second = records_per_second;
-  settings_.bytes_per_second = bytes_per_second;
-  records_ = bucket(now, records_per_second, settings_.records_burst);
-  bytes_ = bucket(now, bytes_per_second, settings_.bytes_burst);
 }
 
 void Gate::consumed(const TopicPartition& partition, Offset next) {

@@ -86,14 +86,11 @@ class Gate {
 
   /// Nothing passes before `until`: the article's pause while the lag is above max_lag, or an operator's.
   void pause(MonoTime now, MonoTime until, Signal signal, std::string why);
-  void resume(MonoTime now, std::string why);
   /// Puts a directive in force until it expires; replaces the one with the same scope.
   void direct(MonoTime now, const Directive& directive);
   /// Takes back the directive of this scope, if there is one.
   void undirect(MonoTime now, const Scope& scope);
   std::vector<Directive> directives(MonoTime now) const;
-  /// Own rates, while running. Empty: no limit.
-  void set_rates(MonoTime now, std::optional<double> records_per_second, std::optional<double> bytes_per_second);
 
   /// Progress of the consumer, for the end-to-end window (nothing happens without one).
   void consumed(const TopicPartition& partition, Offset next);

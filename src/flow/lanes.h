@@ -61,7 +61,7 @@ class Lanes {
     schedule_.served(lane);
     return evict(lane);
   }
-  /// Takes it out without a turn: for drop_oldest.
+  /// Takes it out without a turn: it is not going through.
   T evict(Lane lane) {
     T item = std::move(front(lane));
     at(lane).pop_front();

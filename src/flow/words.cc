@@ -13,26 +13,6 @@ std::string_view to_string(Lane lane) {
   return "?";
 }
 
-std::string_view to_string(WhenFull policy) {
-  switch (policy) {
-    case WhenFull::kBlock: return "block";
-    case WhenFull::kSpill: return "spill";
-    case WhenFull::kDropOldest: return "drop_oldest";
-    case WhenFull::kDropNewest: return "drop_newest";
-    case WhenFull::kReject: return "reject";
-  }
-  return "?";
-}
-
-Result<WhenFull> parse_when_full(std::string_view text) {
-  for (const auto policy :
-       {WhenFull::kBlock, WhenFull::kSpill, WhenFull::kDropOldest, WhenFull::kDropNewest, WhenFull::kReject}) {
-    if (text == to_string(policy)) return policy;
-  }
-  return fail(ErrorKind::kInvalid,
-              fmt::format("when_full '{}' is not known: use block, spill, drop_oldest, drop_newest or reject", text));
-}
-
 std::string_view to_string(SignalKind kind) {
   switch (kind) {
     case SignalKind::kNone: return "none";

@@ -2,6 +2,7 @@
 // uses too.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "guard/guard_state.h"
@@ -187,13 +188,19 @@ http::Response Guard::State::check(const std::string& group) const {
       return verdict(429, "wait", "paused: " + directive.reason);
     }
   }
-  if (lag->time && *lag->time > settings_.lag_target) {
-    return verdict(
-        429, "wait",
-        fmt::format("the lag is {:.1f} s, target {:.1f} s", to_seconds(*lag->time), to_seconds(settings_.lag_target)));
+  if (lag->known_time && *lag->known_time > settings_.lag_target) {
+    return verdict(429, "wait",
+                   fmt::format("the lag is {}{:.1f} s, target {:.1f} s", lag->time ? "" : "at least ",
+                               to_seconds(*lag->known_time), to_seconds(settings_.lag_target)));
   }
   if (lag->records.value_or(0) > settings_.max_lag) {
     return verdict(429, "wait", fmt::format("the lag is {} records, at most {}", *lag->records, settings_.max_lag));
+  }
+  const auto silent = std::count_if(lag->partitions.begin(), lag->partitions.end(),
+                                    [](const PartitionLag& p) { return p.assigned && !p.records; });
+  if (silent > 0) {
+    return cannot(fmt::format("{} {} and no commit of the group", silent,
+                              silent == 1 ? "partition holds records" : "partitions hold records"));
   }
   return verdict(200, "go", "");
 }

@@ -72,6 +72,30 @@ TEST_F(Running, CheckSaysGoWaitUnknownOrCannotMeasure) {
   EXPECT_EQ(check("nobody"), 503);  // It may exist: nobody can tell now.
 }
 
+TEST_F(Running, CheckGoesByTheWorstThatIsKnownAndNeverTakesUnknownForZero) {
+  {
+    std::lock_guard lock(source->mutex);
+    source->commit("g", "t", 0, 100);
+    source->log("t", 1, 0, 50);  // it holds records, and nobody knows which of them the group has read
+  }
+  wait_for_polls(2);
+  EXPECT_EQ(check("g"), 503);
+  EXPECT_THAT(http::get(address, "/api/check/g")->body, HasSubstr("1 partition holds records and no commit"));
+  {
+    std::lock_guard lock(source->mutex);
+    source->log("t", 0, 0, 2000);
+  }
+  wait_for_polls(2);
+  EXPECT_EQ(check("g"), 429);  // what is known is too much already
+  {
+    std::lock_guard lock(source->mutex);
+    source->commit("g", "t", 0, 2000);
+    source->commit("g", "t", 1, 50);
+  }
+  wait_for_polls(2);
+  EXPECT_EQ(check("g"), 200);
+}
+
 TEST_F(Running, OrdersReachProducersAndExpire) {
   EXPECT_EQ(
       http::post(address, "/api/limit", R"({"scope":{"topic":"t","partition":0},"value":500,"ttl":"1h"})")->status,

@@ -106,6 +106,7 @@ GroupLag LagMonitor::measure(const std::string& name, const ClusterSample::Group
       lag.partitions.push_back(std::move(p));
     }
   }
+  lag.known_time = lag.time;
   if (!all_timed) lag.time.reset();
   if (lag.partitions.empty()) lag.records = 0;
   measure_rates(name, lag, now);

@@ -268,6 +268,19 @@ TEST_F(Lag, OneLookKnowsNoTimeAndDoesNotSayZero) {
   EXPECT_NE(group().time, std::nullopt);  // A second look at the ends tells.
 }
 
+TEST_F(Lag, LongestKnownTimeIsKeptBesideOneThatIsNotKnown) {
+  source.log("t", 0, 0, 100);
+  source.log("t", 1, 0, 10);  // no commit
+  source.commit("g", "t", 0, 100);
+  group();
+  source.log("t", 0, 0, 200);
+  group();
+  const auto late = group(seconds(60));
+  EXPECT_EQ(late.time, std::nullopt);
+  ASSERT_TRUE(late.known_time);
+  EXPECT_GE(*late.known_time, seconds(60));
+}
+
 TEST_F(Lag, GroupWithoutAnyCommitHasNoLag) {
   source.log("t", 0, 0, 100);
   source.members("g", 1, {{"t", PartitionId(0)}});

@@ -9,6 +9,7 @@
 #include "http/client.h"
 #include "http/router.h"
 #include "http/server.h"
+#include "runtime/process.h"
 
 namespace weir::http {
 namespace {
@@ -139,6 +140,29 @@ TEST_F(Served, ANameThatOnlyPointsHereIsRefused) {
   Peer rebound(address);
   rebound.say("GET /hello/x HTTP/1.1\r\nHost: evil.example:" + std::to_string(address.port) + "\r\n\r\n");
   EXPECT_THAT(rebound.hear("\r\n\r\n"), HasSubstr("403"));
+}
+
+TEST(Host, OfAPageThatChangesSomethingIsANumberOrANameOfThisMachine) {
+  ServerSettings settings;
+  settings.host = "0.0.0.0";
+  settings.names = {"logs.example"};
+  Server server(settings);
+  server.route("POST", "/echo", [](const Request& r) { return Response{.body = r.body}; });
+  Address address = *server.start();
+  address.host = "127.0.0.1";
+  const auto answer = [&](const std::string& host, bool page) {
+    Peer peer(address);
+    const std::string at = host + ":" + std::to_string(address.port);
+    peer.say("POST /echo HTTP/1.1\r\nHost: " + at + (page ? "\r\nOrigin: http://" + at : "") +
+             "\r\nContent-Length: 1\r\n\r\nx");
+    return peer.hear("\r\n").substr(9, 3);
+  };
+  EXPECT_EQ(answer("10.0.0.5", true), "200");
+  EXPECT_EQ(answer("localhost", true), "200");
+  EXPECT_EQ(answer("logs.example", true), "200");
+  EXPECT_EQ(answer(runtime::host_name(), true), "200");
+  EXPECT_EQ(answer("evil.example", true), "403");       // its name, pointed at this machine
+  EXPECT_EQ(answer("anything.example", false), "200");  // no page: a program knows whom it asks
 }
 
 TEST_F(Served, KeepsAConnectionForSeveralRequests) {

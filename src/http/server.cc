@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -20,6 +21,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "http/router.h"
+#include "runtime/process.h"
 
 namespace weir::http {
 namespace {
@@ -44,9 +46,8 @@ bool foreign_origin(const bhttp::request<bhttp::string_body>& request) {
   return scheme == std::string_view::npos || value.substr(scheme + 3) != std::string_view(request[bhttp::field::host]);
 }
 
-/// Nor may a name of its own that it has pointed at this machine: what listens on loopback is asked by number or as
-/// localhost.
-bool foreign_host(const bhttp::request<bhttp::string_body>& request) {
+/// Nor by a name of its own that it has pointed at this machine.
+bool foreign_host(const bhttp::request<bhttp::string_body>& request, const std::vector<std::string>& names) {
   std::string_view host = request[bhttp::field::host];
   if (host.starts_with('[')) {
     host = host.substr(1, host.find(']') - 1);
@@ -55,7 +56,7 @@ bool foreign_host(const bhttp::request<bhttp::string_body>& request) {
   }
   error_code error;
   net::ip::make_address(host, error);
-  return !host.empty() && host != "localhost" && error;
+  return !host.empty() && error && std::find(names.begin(), names.end(), host) == names.end();
 }
 
 }  // namespace
@@ -77,7 +78,9 @@ class Server::State : public std::enable_shared_from_this<Server::State> {
   class Connection;
   class EventStream;
 
-  explicit State(ServerSettings settings) : settings(std::move(settings)), acceptor(io), stop_deadline(io) {}
+  explicit State(ServerSettings given) : settings(std::move(given)), acceptor(io), stop_deadline(io) {
+    settings.names.insert(settings.names.end(), {"localhost", runtime::host_name()});
+  }
 
   Result<Address> start();
   void stop();
@@ -85,7 +88,7 @@ class Server::State : public std::enable_shared_from_this<Server::State> {
   template <typename Act>
   void for_each_connection(Act act);
 
-  const ServerSettings settings;
+  ServerSettings settings;  // constant once made
   Router router;
   net::io_context io{1};
   tcp::acceptor acceptor;
@@ -207,10 +210,15 @@ class Server::State::Connection : public std::enable_shared_from_this<Connection
     const auto& request = parser_->get();
     const bool head = request.method() == bhttp::verb::head;
     last_ = last_ || !request.keep_alive();
-    if (state_->loopback && foreign_host(request)) {
-      return write(error_response(403, "this server is asked as 127.0.0.1 or localhost"), head);
+    const bool changes = request.method() != bhttp::verb::get && !head;
+    const bool from_page = request.find(bhttp::field::origin) != request.end();
+    if ((state_->loopback || (changes && from_page)) && foreign_host(request, state_->settings.names)) {
+      return write(error_response(403,
+                                  "this server does not go by that name: ask it by its IP address, or add the name "
+                                  "to its settings (guard: names)"),
+                   head);
     }
-    if (request.method() != bhttp::verb::get && !head && foreign_origin(request)) {
+    if (changes && foreign_origin(request)) {
       return write(error_response(403, "a page from another site may not change anything here"), false);
     }
     auto match = state_->router.find(std::string_view(request.method_string()), std::string_view(request.target()));

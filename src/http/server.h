@@ -59,8 +59,10 @@ class Stream {
 using StreamHandler = std::function<void(const Request&, std::shared_ptr<Stream>)>;
 
 struct ServerSettings {
-  std::string host = "127.0.0.1";     ///< An IP address, or "localhost".
-  std::uint16_t port = 0;             ///< 0 takes any free port.
+  std::string host = "127.0.0.1";  ///< An IP address, or "localhost".
+  std::uint16_t port = 0;          ///< 0 takes any free port.
+  /// Names pages may ask it by, besides an IP address, localhost and the machine's own name: see Server.
+  std::vector<std::string> names = {};
   bool next_free_port = false;        ///< When the port is taken, try the next ones (20 at most) instead of failing.
   Bytes max_head = 16 * kKiB;         ///< Request line and headers; beyond it 431.
   Bytes max_body = kMiB;              ///< Beyond it 413.
@@ -73,6 +75,10 @@ struct ServerSettings {
 /// Where a server listens, or what a client asks.
 using runtime::Address;
 
+/// A browser's reader is no way in. A page of another site may not change anything (`Origin`, `Sec-Fetch-Site`: 403),
+/// nor may one whose site has pointed its own name at this machine (`Host`): a request of a page that changes something
+/// is asked by an IP address or a name that is known here, and on loopback so is every request.
+///
 /// Owns one thread, on which all handlers run one at a time. Routes are added before start(); the other functions may
 /// be called from any thread except the server's own.
 class Server {

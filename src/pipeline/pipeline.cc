@@ -188,19 +188,10 @@ Pipeline::~Pipeline() {
 
 void Pipeline::follow_directives() {
   const Settings& parts = settings_.parts;
-  const auto now_told = guard_->directives(
+  std::lock_guard lock(directives_mutex_);  // before asking: an older answer must not be followed after a newer one
+  const auto told = guard_->directives(
       {.client_id = parts.producer.client_id, .topics = {parts.agent.topic, parts.agent.urgent_topic}, .laws = false});
-  std::lock_guard lock(directives_mutex_);
-  auto gone = std::exchange(followed_, {});
-  for (const Directive& directive : now_told) {
-    agent_->producer().apply(directive);
-    gone.erase(directive.scope);
-    followed_.emplace(directive.scope, directive);
-  }
-  for (auto& [scope, directive] : gone) {
-    directive.expires = MonoTime::min();
-    agent_->producer().apply(directive);
-  }
+  followed_.follow(told, [this](const Directive& directive) { agent_->producer().apply(directive); });
 }
 
 const guard::GroupLag* Pipeline::group_in(const guard::LagSnapshot& snapshot) const {

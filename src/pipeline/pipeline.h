@@ -7,7 +7,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +15,7 @@
 
 #include "agent/agent.h"
 #include "broker/broker.h"
+#include "client/directive_feed.h"
 #include "client/progress_feed.h"
 #include "guard/guard.h"
 #include "pipeline/report.h"
@@ -92,7 +92,7 @@ class Pipeline {
   std::string page_;
 
   std::mutex directives_mutex_;
-  std::map<Scope, Directive> followed_;
+  client::FollowedDirectives followed_;
 
   mutable std::mutex status_mutex_;
   guard::PipelineStatus shown_;  // what the guard's thread reads

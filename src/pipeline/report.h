@@ -17,6 +17,9 @@ namespace weir::pipeline {
 
 /// Counts of one run. On an empty data directory
 ///   read = stored + duplicates + dead_lettered + lag + agent_in_memory + spooled + shed + rejected.
+/// Unless the drain's deadline cut off requests on their way to the broker: it may have appended their records all the
+/// same, and nobody knows. They count in agent_in_memory and again in stored or lag, so the right side is larger by
+/// `agent_in_memory` at most. Files are read again from there, and the store drops what it has as duplicates.
 struct Report {
   std::uint64_t offered = 0;  ///< entries due by the generator's schedule; for files and stdin: entries read
   std::uint64_t read = 0;
@@ -24,7 +27,7 @@ struct Report {
   std::uint64_t stored = 0;
   std::uint64_t duplicates = 0;
   std::uint64_t dead_lettered = 0;
-  std::uint64_t agent_in_memory = 0;
+  std::uint64_t agent_in_memory = 0;  ///< read, and not known to be in the broker
   std::uint64_t sink_in_memory = 0;
   std::uint64_t spooled = 0;
   metrics::Reasons shed;              ///< by reason

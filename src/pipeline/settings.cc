@@ -175,6 +175,11 @@ const std::map<std::string, Setter>& guard_table() {
          s.guard.measure.push_back(v);
          return {};
        }},
+      {"names",
+       [](Settings& s, const std::string& v) -> Result<void> {
+         s.guard.http.names.push_back(v);
+         return {};
+       }},
       {"directive_ttl", time([](Settings& s, Duration d) { s.guard.steering.directive_ttl = d; })},
   };
   return kTable;

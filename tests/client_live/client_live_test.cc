@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "client/admin.h"
 #include "client/kafka_settings.h"
 #include "client/raw.h"
 #include "weir/consumer.h"
@@ -224,6 +225,41 @@ TEST(ClientLive, ABatchAboveTheFetchSizeIsReadAndPassed) {
         (*consumer)->finish(record);
       });
   EXPECT_EQ(sizes.count(300'000), 1u);
+  (*consumer)->close(10s);
+}
+
+// A batch refused as too large comes back while the ones behind it are on their way.
+TEST(ClientLive, ABatchThatIsRefusedAndSentAgainInPartsKeepsTheOrder) {
+  const std::string topic = fresh("order");
+  client::Admin admin({.bootstrap = bootstrap, .client_id = "test", .timeout = 20s});
+  auto made = admin.create_topic({.name = topic, .partitions = 2, .configs = {{"max.message.bytes", "1100"}}});
+  ASSERT_TRUE(made.has_value()) << made.error().message;
+  auto settings = producing();
+  settings.batch_size = 1550;  // two of 600 bytes, which are too large together, or one of 950, which is not
+  auto producer = Producer::open(settings);
+  ASSERT_TRUE(producer.has_value()) << producer.error().message;
+  std::vector<std::string> sent;
+  for (int i = 0; i < 30; ++i) {
+    std::string value = std::to_string(i);
+    for (const int partition : {0, 1}) {
+      Record record{.topic = topic, .partition = PartitionId(partition), .value = value};
+      if (partition == 0) record.value->resize(i % 3 == 2 ? 950 : 600, ' ');
+      ASSERT_TRUE((*producer)->send(std::move(record)).accepted());
+    }
+    sent.push_back(std::move(value));
+  }
+  EXPECT_EQ((*producer)->flush(60s), 0u);
+  EXPECT_EQ((*producer)->stats().acked, 60u);
+  std::map<int, std::vector<std::string>> read;
+  auto consumer = Consumer::open(consuming(topic, fresh("g")));
+  ASSERT_TRUE(consumer.has_value()) << consumer.error().message;
+  read_until(
+      **consumer, [&] { return read[0].size() + read[1].size() >= 60; },
+      [&](ConsumedRecord& record) {
+        read[record.partition.partition.value].push_back(record.value->substr(0, record.value->find(' ')));
+      });
+  EXPECT_EQ(read[0], sent);
+  EXPECT_EQ(read[1], sent);
   (*consumer)->close(10s);
 }
 
