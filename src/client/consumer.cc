@@ -64,6 +64,7 @@ Consumer::~Consumer() {
     return;
   }
   close(Duration::zero());
+  core_->end_hooks();
   if (!worker_) return;
   // A hook that never returns, or a client library that does not end, keeps the thread; it owns all it needs.
   if (!core_->in_hook() && worker_->ended.wait_for(kEndGrace) == std::future_status::ready) {
@@ -103,6 +104,7 @@ bool Consumer::close(Duration deadline) {
   core_->request_close(deadline);
   if (!worker_ || core_->in_hook()) return false;
   core_->wait_finished(std::min<Duration>(deadline, std::chrono::hours(24)) + kCloseGrace);
+  core_->end_hooks();
   return core_->ended_well();
 }
 

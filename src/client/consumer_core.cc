@@ -12,9 +12,10 @@ using client::name_of;
 
 namespace {
 
-constexpr Duration kLookUp = std::chrono::seconds(3);        // per attempt; the group goes on meanwhile
-constexpr Duration kRetry = std::chrono::milliseconds(500);  // between attempts
-constexpr Duration kCommitAnswer = std::chrono::seconds(5);  // then the commit counts as failed
+constexpr Duration kLookUp = std::chrono::seconds(3);           // per attempt; the group goes on meanwhile
+constexpr Duration kRetry = std::chrono::milliseconds(500);     // between attempts
+constexpr Duration kCommitAnswer = std::chrono::seconds(5);     // then the commit counts as failed
+constexpr Duration kReadFirst = std::chrono::milliseconds(50);  // between looks whether all in memory was handed out
 constexpr Duration kTick = std::chrono::milliseconds(5);
 
 thread_local const ConsumerCore* running_hook = nullptr;
@@ -29,13 +30,24 @@ ConsumerCore::ConsumerCore(ConsumerSettings settings, ConsumerHooks hooks,
 
 ConsumerCore::~ConsumerCore() = default;
 
+// False, and not called, once hooks have ended.
 template <typename Call>
-auto ConsumerCore::hooked(Call call) {
+bool ConsumerCore::hooked(Call call) {
+  {
+    std::lock_guard lock(mutex_);
+    if (hooks_ended_) return false;
+  }
   struct Restore {
     const ConsumerCore* outer;
     ~Restore() { running_hook = outer; }
   } restore{std::exchange(running_hook, this)};
-  return call();
+  call();
+  return true;
+}
+
+void ConsumerCore::end_hooks() {
+  std::lock_guard lock(mutex_);
+  hooks_ended_ = true;
 }
 
 bool ConsumerCore::in_hook() const { return running_hook == this; }
@@ -61,8 +73,10 @@ MonoTime ConsumerCore::step() {
   commit_hidden_tails();
   go_on_revoking(now);
   send_commits(now);
-  const bool busy = !to_assign_.empty() || revocation_ || leaving_ || !out_of_range_.empty();
-  return busy ? now.mono + kTick : now.mono + std::chrono::milliseconds(100);
+  const bool busy = !to_assign_.empty() || revocation_ || leaving_;
+  MonoTime next = now.mono + (busy ? kTick : std::chrono::milliseconds(100));
+  for (const auto& [partition, when] : out_of_range_) next = std::min(next, when);
+  return next;
 }
 
 void ConsumerCore::handle(Now now, ConsumerEvent& event) {
@@ -144,23 +158,25 @@ void ConsumerCore::try_assign(Now now) {
     assign_at_ = now.mono + kRetry;
     return;
   }
-  std::vector<client::StartAt> starts;
+  if (closing()) return to_assign_.clear();  // since it was asked
+  std::vector<Start> found;
   for (const auto& partition : *known) {
     const auto start = start_of(partition);
-    if (!start) {
-      to_assign_.clear();  // stopped for good: poll() says why
-      return;
-    }
-    starts.push_back({partition.partition, *start});
+    if (!start) return to_assign_.clear();  // stopped for good: poll() says why
+    found.push_back(*start);
   }
+  std::vector<client::StartAt> starts;
   {
     std::lock_guard lock(mutex_);
-    for (const auto& start : starts) {
-      auto [at, added] = assigned_.try_emplace(start.partition, ++assignments_, start.offset, settings_);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const auto& [partition, committed, log_start, log_end] = (*known)[i];
+      const Offset start = found[i].offset;
+      starts.push_back({partition, start});
+      auto [at, added] = assigned_.try_emplace(partition, ++assignments_, start, settings_);
       WEIR_ASSERT(added);
-      for (const auto& partition : *known) {
-        if (partition.partition == start.partition) at->second.committed = partition.committed;
-      }
+      at->second.committed = committed;
+      // Stored, and ended before the commit: without this the group would be seen behind until something new comes.
+      if (found[i].kept_elsewhere && start > committed.value_or(Offset{0})) to_commit_[partition] = start;
     }
     ever_assigned_ = true;
     rebalancing_ = false;
@@ -170,28 +186,34 @@ void ConsumerCore::try_assign(Now now) {
   data_.ring();
 }
 
-std::optional<Offset> ConsumerCore::start_of(const AssignedPartition& partition) {
+std::optional<ConsumerCore::Start> ConsumerCore::start_of(const AssignedPartition& partition) {
   std::optional<Offset> wanted = partition.committed;
+  bool chosen = false;
   if (hooks_.on_assign) {
-    auto chosen = hooked([&] { return hooks_.on_assign(partition); });
-    if (!chosen) {
-      fail_for_good(chosen.error());
+    Result<std::optional<Offset>> answer;
+    if (!hooked([&] { answer = hooks_.on_assign(partition); })) return std::nullopt;
+    if (!answer) {
+      fail_for_good(answer.error());
       return std::nullopt;
     }
-    if (*chosen) wanted = **chosen;
+    chosen = answer->has_value();
+    if (chosen) wanted = **answer;
   }
   const Offset first = partition.log_start.value_or(Offset{0});
   const Offset end = partition.log_end.value_or(first);
-  if (wanted && *wanted < first) return over_gap(partition.partition, *wanted, partition);
-  if (wanted && *wanted <= end) return wanted;
+  if (wanted && *wanted < first) {
+    const auto next = over_gap(partition.partition, *wanted, partition);
+    return next ? std::optional(Start{*next, chosen}) : std::nullopt;
+  }
+  if (wanted && *wanted <= end) return Start{*wanted, chosen};
   if (wanted) {
     log::warn(
         "group {}: offset {} of {} is beyond the end of the log ({}): the log was made anew; auto.offset.reset decides",
         settings_.group_id, wanted->value, name_of(partition.partition), end.value);
   }
   switch (settings_.auto_offset_reset) {
-    case OffsetReset::kEarliest: return first;
-    case OffsetReset::kLatest: return end;
+    case OffsetReset::kEarliest: return Start{first};
+    case OffsetReset::kLatest: return Start{end};
     case OffsetReset::kError: break;
   }
   fail_for_good(
@@ -227,6 +249,10 @@ void ConsumerCore::out_of_range(const TopicPartition& partition) {
     std::lock_guard lock(mutex_);
     auto at = assigned_.find(partition);
     if (at == assigned_.end()) return;
+    if (at->second.ready() > 0) {  // read before it was deleted: not lost
+      out_of_range_.emplace_back(partition, clock_.now().mono + kReadFirst);
+      return;
+    }
     from = at->second.prefix.position();
   }
   auto known = transport_->look_up({partition}, kLookUp);
@@ -240,7 +266,7 @@ void ConsumerCore::out_of_range(const TopicPartition& partition) {
   } else {
     AssignedPartition anew = known->front();
     anew.committed = from;
-    to = start_of(anew);
+    if (const auto start = start_of(anew)) to = start->offset;
   }
   if (!to) return;
   if (*to < from) return start_anew(partition, *to);
@@ -257,7 +283,7 @@ void ConsumerCore::out_of_range(const TopicPartition& partition) {
 // On a log made anew. What is in hands is of the old one: fenced, and no commit of it is taken for one of the new.
 void ConsumerCore::start_anew(const TopicPartition& partition, Offset from) {
   {
-    std::lock_guard lock(mutex_);
+    std::scoped_lock lock(reading_mutex_, mutex_);
     auto at = assigned_.find(partition);
     if (at == assigned_.end()) return;
     forget(at);
@@ -271,7 +297,7 @@ void ConsumerCore::start_anew(const TopicPartition& partition, Offset from) {
   data_.ring();
 }
 
-// With the lock.
+// With both locks.
 void ConsumerCore::forget(std::map<TopicPartition, Assigned>::iterator at) {
   stats_.handed_out_bytes -= at->second.prefix.bytes();
   ready_bytes_ -= at->second.ready_bytes();
@@ -279,16 +305,21 @@ void ConsumerCore::forget(std::map<TopicPartition, Assigned>::iterator at) {
 }
 
 void ConsumerCore::lose(const std::vector<TopicPartition>& partitions) {
-  if (hooks_.on_revoke) hooked([&] { hooks_.on_revoke(partitions, true); });
   {
     std::lock_guard lock(mutex_);
+    for (const auto& partition : partitions) {
+      auto at = assigned_.find(partition);
+      if (at != assigned_.end()) at->second.stopping = true;
+    }
+  }
+  if (hooks_.on_revoke) hooked([&] { hooks_.on_revoke(partitions, true); });
+  {
+    std::scoped_lock lock(reading_mutex_, mutex_);
     ++stats_.rebalances;
     rebalancing_ = true;
     for (const auto& partition : partitions) {
       auto at = assigned_.find(partition);
-      if (at != assigned_.end()) {
-        forget(at);
-      }
+      if (at != assigned_.end()) forget(at);
       to_commit_.erase(partition);
     }
   }
@@ -323,7 +354,7 @@ void ConsumerCore::go_on_revoking(Now now) {
   }
   send_commits(now);
   {
-    std::lock_guard lock(mutex_);
+    std::scoped_lock lock(reading_mutex_, mutex_);
     const bool waiting = std::any_of(
         revocation.partitions.begin(), revocation.partitions.end(),
         [&](const auto& partition) { return to_commit_.contains(partition) || committing_.contains(partition); });
@@ -331,9 +362,7 @@ void ConsumerCore::go_on_revoking(Now now) {
     if (waiting && close_at_) final_commit_ok_ = false;
     for (const auto& partition : revocation.partitions) {
       auto at = assigned_.find(partition);
-      if (at != assigned_.end()) {
-        forget(at);
-      }
+      if (at != assigned_.end()) forget(at);
       to_commit_.erase(partition);
     }
   }

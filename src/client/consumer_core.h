@@ -61,6 +61,8 @@ class ConsumerCore {
   void release_transport();
 
   bool in_hook() const;
+  /// No hook begins from now on; one that runs may go on.
+  void end_hooks();
   bool in_child() const { return fork_guard_.in_child(); }
   void set_threaded() { threaded_ = true; }
 
@@ -80,7 +82,11 @@ class ConsumerCore {
 
   void handle(Now now, client::ConsumerEvent& event);
   void try_assign(Now now);
-  std::optional<Offset> start_of(const AssignedPartition& partition);
+  struct Start {
+    Offset offset;
+    bool kept_elsewhere = false;  // the application said where
+  };
+  std::optional<Start> start_of(const AssignedPartition& partition);
   std::optional<Offset> over_gap(const TopicPartition& partition, Offset from, const AssignedPartition& known);
   void out_of_range(const TopicPartition& partition);
   void start_anew(const TopicPartition& partition, Offset from);
@@ -98,7 +104,7 @@ class ConsumerCore {
   void finished_some(client::Assigned& assigned, Bytes bytes);
 
   template <typename Call>
-  auto hooked(Call call);
+  bool hooked(Call call);
 
   const ConsumerSettings settings_;
   const ConsumerHooks hooks_;
@@ -111,6 +117,9 @@ class ConsumerCore {
   client::Bell data_;
   std::mutex poll_mutex_;
   std::uint64_t turn_ = 0;  // under poll_mutex_: who reads first
+  // Held from the look at an assignment until what was read for it is kept, and while an assignment ends: what the next
+  // one fetches is not read for this one. Before mutex_.
+  std::mutex reading_mutex_;
 
   // -- of the stepping thread
   std::vector<client::ConsumerEvent> events_;
@@ -136,6 +145,7 @@ class ConsumerCore {
   std::optional<Error> failed_;
   bool ever_assigned_ = false;
   bool rebalancing_ = false;
+  bool hooks_ended_ = false;
   std::optional<MonoTime> close_at_;
   bool left_ = false;
   bool finished_ = false;

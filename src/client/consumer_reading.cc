@@ -59,14 +59,13 @@ Result<std::vector<ConsumedRecord>> ConsumerCore::poll(Duration wait) {
 // Reads one partition: what was given back first, then the prefetch, as far as watermark and memory allow.
 std::size_t ConsumerCore::take(const TopicPartition& partition, std::size_t room, std::vector<ConsumedRecord>& out) {
   const std::size_t before = out.size();
-  std::uint64_t number = 0;
   std::size_t want = 0;
+  std::lock_guard reading(reading_mutex_);
   {
     std::lock_guard lock(mutex_);
     auto at = assigned_.find(partition);
     if (at == assigned_.end() || at->second.held()) return 0;
     Assigned& assigned = at->second;
-    number = assigned.number;
     assigned.hand_out_returned(room, out);
     // Half of the memory is for the prefetch and what is read ahead. Something may always be handed out, whatever its
     // size.
@@ -86,7 +85,7 @@ std::size_t ConsumerCore::take(const TopicPartition& partition, std::size_t room
 
   std::lock_guard lock(mutex_);
   auto at = assigned_.find(partition);
-  if (at == assigned_.end() || at->second.number != number || at->second.stopping) return out.size() - before;
+  if (at == assigned_.end() || at->second.stopping) return out.size() - before;
   Assigned& assigned = at->second;
   const Bytes ready_before = assigned.ready_bytes();
   const Bytes handed_out_before = assigned.prefix.bytes();

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <future>
+#include <set>
 
 #include "client/consumer_world.h"
 
@@ -15,6 +16,92 @@ namespace {
 using namespace testing_consumer;
 using testing::ElementsAre;
 using testing::IsEmpty;
+
+TEST(ConsumerTest, TheStoresPositionIsToldToTheGroupWhenTheCommitWasLost) {
+  World w(1, 10);
+  w.broker.set_committed("g", kP0, Offset(4));
+  ConsumerHooks hooks;
+  std::optional<Offset> kept = Offset(10);  // stored, and killed before the commit
+  hooks.on_assign = [&](const AssignedPartition&) { return kept; };
+  {
+    Member m(w.broker, of_group(), hooks);
+    w.run({&m}, 100ms);
+    EXPECT_EQ(w.broker.committed("g", kP0), Offset(10));
+    EXPECT_EQ(m.consumer.stats().partitions.at(kP0).lag, 0);
+  }
+  kept = Offset(7);  // an older store: its work is done again, and the group is told when that is done
+  Member again(w.broker, of_group(), hooks);
+  w.run({&again}, 100ms);
+  EXPECT_EQ(w.broker.committed("g", kP0), Offset(10));
+  EXPECT_THAT(offsets(again.poll_all()), ElementsAre(7, 8, 9));
+}
+
+TEST(ConsumerTest, RecordsReadWhileTheAssignmentChangesAreNotLost) {
+  World w(1, 10);
+  auto settings = of_group();
+  settings.max_poll_records = 3;
+  Member m(w.broker, settings);
+  w.run({&m});
+  std::future<void> changed;
+  w.broker.on_read = [&] {
+    w.broker.drop_members("g");
+    changed = std::async(std::launch::async, [&] { w.run({&m}); });
+    changed.wait_for(50ms);  // the change waits for the read, or is through before it
+  };
+  const auto first = m.poll();
+  changed.wait();
+  const auto rest = m.poll_all();
+  EXPECT_THAT(offsets(rest), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+  m.finish(first);
+  EXPECT_EQ(m.consumer.stats().fenced, first.size());
+}
+
+TEST(ConsumerTest, NoHookBeginsAfterCloseReturned) {
+  World w(1, 3);
+  int called = 0;
+  ConsumerHooks hooks;
+  hooks.on_assign = [&](const AssignedPartition&) -> std::optional<Offset> { return ++called, std::nullopt; };
+  hooks.on_revoke = [&](const std::vector<TopicPartition>&, bool) { ++called; };
+  hooks.on_gap = [&](const Gap&) { ++called; };
+  Member m(w.broker, of_group(), hooks);
+  w.run({&m});
+  EXPECT_EQ(std::exchange(called, 0), 1);
+  w.broker.trim(kP0, Offset(3));
+  m.core->request_close(0s);
+  m.core->end_hooks();
+  w.broker.drop_members("g");
+  w.run({&m}, 100ms);
+  EXPECT_EQ(called, 0);
+}
+
+TEST(ConsumerTest, WhatIsInMemoryIsHandedOutBeforeAGapIsTold) {
+  World w(1, 300);
+  auto settings = of_group();
+  settings.high_watermark = 50;
+  settings.low_watermark = 10;
+  std::vector<Gap> gaps;
+  ConsumerHooks hooks;
+  hooks.on_gap = [&](const Gap& gap) { gaps.push_back(gap); };
+  Member m(w.broker, settings, hooks);
+  w.run({&m});
+  auto first = m.poll_all();
+  ASSERT_EQ(first.size(), 50u);
+  w.fill(kP0, 500);
+  w.broker.trim(kP0, Offset(600));  // while held
+  w.run({&m}, 1s);
+  EXPECT_THAT(gaps, IsEmpty());
+  std::set<std::int64_t> seen;
+  for (int i = 0; i < 200; ++i) {
+    for (const auto& record : first) seen.insert(record.offset.value);
+    m.finish(first);
+    w.run({&m}, 10ms);
+    first = m.poll();
+  }
+  ASSERT_EQ(gaps.size(), 1u);
+  EXPECT_EQ(gaps[0].to, Offset(600));
+  EXPECT_EQ(std::int64_t(seen.size()), 800 - (gaps[0].to - gaps[0].from));  // each is handed out, or told as gone
+  EXPECT_GE(gaps[0].from, Offset(100));
+}
 
 TEST(ConsumerTest, AHoldDoesNotSurviveARebalanceButTheOtherPartitionKeepsIts) {
   World w(2, 20);

@@ -208,6 +208,7 @@ class MemoryConsumer final : public ConsumerTransport {
   }
 
   void read(const TopicPartition& partition, std::size_t max, std::vector<ConsumedRecord>& out) override {
+    if (auto happens = std::exchange(broker_.on_read, nullptr)) happens();
     std::lock_guard lock(broker_.mutex_);
     auto at = fetches_.find(partition);
     if (at == fetches_.end()) return;

@@ -221,7 +221,7 @@ class RdConsumer final : public ConsumerTransport {
       partitions_[one.partition] = std::move(part);
     }
     if (cooperative()) {
-      if (list->cnt > 0) check(rd_kafka_incremental_assign(client_, list.get()));
+      check(rd_kafka_incremental_assign(client_, list.get()));
     } else if (auto e = rd_kafka_assign(client_, list.get())) {
       log_.line(4, "ASSIGN", rd_kafka_err2str(e));
     }
