@@ -20,11 +20,16 @@ bool may_pass(ErrorKind kind) {
 }
 }  // namespace
 
+NewTopic dead_letter_topic(const std::string& name, std::int32_t partitions) {
+  return {
+      .name = name, .partitions = partitions, .configs = {{"max.message.bytes", std::to_string(kLargestDeadLetter)}}};
+}
+
 std::vector<NewTopic> pipeline_topics(const std::string& topic, const std::string& urgent_topic,
-                                      const std::string& dead_letter_topic) {
+                                      const std::string& dead_letters) {
   return {{.name = topic, .partitions = kLogPartitions, .configs = {}},
           {.name = urgent_topic, .partitions = kLogPartitions, .configs = {}},
-          {.name = dead_letter_topic, .partitions = kDeadLetterPartitions, .configs = {}}};
+          dead_letter_topic(dead_letters, kDeadLetterPartitions)};
 }
 
 Result<void> make_missing_topics(Admin& admin, const std::vector<NewTopic>& topics) {

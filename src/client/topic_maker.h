@@ -17,9 +17,14 @@ namespace weir::client {
 inline constexpr std::int32_t kLogPartitions = 16;
 inline constexpr std::int32_t kDeadLetterPartitions = 8;
 
+/// The largest record of the dead-letter topic: above what brokers take for others by default (1 MiB), as a dead letter
+/// has more headers than the record it was.
+inline constexpr Bytes kLargestDeadLetter = 4 * kMiB;
+
+NewTopic dead_letter_topic(const std::string& name, std::int32_t partitions);
 /// The three of a pipeline.
 std::vector<NewTopic> pipeline_topics(const std::string& topic, const std::string& urgent_topic,
-                                      const std::string& dead_letter_topic);
+                                      const std::string& dead_letters);
 
 /// Makes those that are missing; what exists stays as it is. Whoever comes first makes them, the others find them.
 Result<void> make_missing_topics(Admin& admin, const std::vector<NewTopic>& topics);

@@ -33,7 +33,7 @@ SinkCore::SinkCore(const SinkSettings& settings, Store& store, Positions known, 
 
 ConsumerHooks SinkCore::hooks() {
   return {.on_assign = [this](const AssignedPartition& partition) { return on_assign(partition); },
-          .on_revoke = [this](const std::vector<TopicPartition>&, bool) { assignment_changed_ = true; },
+          .on_revoke = [this](const std::vector<TopicPartition>& partitions, bool) { on_revoke(partitions); },
           .on_gap =
               [this](const Gap& gap) {
                 count([&](SinkStats& stats) { stats.expired += static_cast<std::uint64_t>(gap.to - gap.from); });
@@ -89,6 +89,7 @@ Result<std::optional<Offset>> SinkCore::on_assign(const AssignedPartition& assig
   std::optional<Offset> kept;
   {
     std::lock_guard lock(mutex_);
+    revoked_.erase(assigned.partition);  // what is left of the first time goes when the first new record comes
     if (const auto it = positions_.find(assigned.partition); it != positions_.end()) kept = it->second;
   }
   if (!kept) return assigned.log_start;
@@ -104,6 +105,11 @@ Result<std::optional<Offset>> SinkCore::on_assign(const AssignedPartition& assig
   return kept;
 }
 
+void SinkCore::on_revoke(const std::vector<TopicPartition>& partitions) {
+  std::lock_guard lock(mutex_);
+  revoked_.insert(partitions.begin(), partitions.end());
+}
+
 template <typename Change>
 void SinkCore::count(Change change) {
   std::lock_guard lock(mutex_);
@@ -113,7 +119,6 @@ void SinkCore::count(Change change) {
 void SinkCore::step(Duration wait) {
   if (failed()) return;
   Now now = clock_.now();
-  if (assignment_changed_.exchange(false)) drop_revoked();
   if (polling_) {
     auto records = consumer_->poll(std::min(wait, time_to_work(now)));
     if (!records) {
@@ -124,14 +129,14 @@ void SinkCore::step(Duration wait) {
     now = clock_.now();
     accept(now, std::move(*records));
   }
+  drop_revoked();
   if (now.mono >= next_look_) confirm(now);
   take_answers(now);
   send_dead_letters(now);
-  while (may_write(now)) {
+  // One transaction: then come urgent records, and the end of a drain.
+  if (may_write(now)) {
     Batch batch = next_batch(now);
-    if (batch.next.empty() || !confirmed(now)) break;
-    write(now, std::move(batch));
-    if (rate_ || polling_) break;  // look for urgent records before the next transaction
+    if (!batch.next.empty() && confirmed(now)) write(now, std::move(batch));
   }
   if (now.mono >= next_hidden_) pass_hidden_records(now);
 }
@@ -204,19 +209,17 @@ void SinkCore::prepare(Pending& pending) {
   pending.state = State::kToDeadLetters;
 }
 
+// What is their new owner's now. The consumer has handed out nothing of them since it said so.
 void SinkCore::drop_revoked() {
-  const std::vector<TopicPartition> assigned = consumer_->assignment();
-  for (auto it = queues_.begin(); it != queues_.end();) {
-    if (std::find(assigned.begin(), assigned.end(), it->first) != assigned.end()) {
-      ++it;
-      continue;
-    }
-    pending_ -= it->second.pending.size();
-    count([&](SinkStats& stats) {
-      if (!it->second.pending.empty()) stats.skipped["revoked"] += it->second.pending.size();
-      stats.in_memory = pending_;
-    });
-    it = queues_.erase(it);
+  std::lock_guard lock(mutex_);
+  for (const TopicPartition& partition : std::exchange(revoked_, {})) {
+    const auto queue = queues_.find(partition);
+    if (queue == queues_.end()) continue;
+    const std::size_t left = queue->second.pending.size();
+    queues_.erase(queue);
+    pending_ -= left;
+    if (left > 0) stats_.skipped["revoked"] += left;
+    stats_.in_memory = pending_;
   }
 }
 
@@ -244,15 +247,21 @@ void SinkCore::send_dead_letters(Now now) {
     for (Pending& pending : queue.pending) {
       if (pending.state != State::kToDeadLetters || pending.retry_at > now.mono) continue;
       if (!confirmed(now)) return;
-      if (auto sent = dead_letters_->send(pending.record, pending.reason, pending.attempts); sent) {
+      const auto sent = dead_letters_->send(pending.record, pending.reason, pending.attempts);
+      if (sent) {
         pending.state = State::kAwaitingDeadLetters;
         continue;
-      } else if (dead_letter_log_.allow(now.mono)) {
+      }
+      if (dead_letter_log_.allow(now.mono)) {
         log::error("sink: {} cannot go to {}: {}; its partition waits", place(partition, pending.record.offset),
                    settings_.dead_letter_topic, sent.error().message);
       }
-      dead_letters_retry_at_ = now.mono + kDeadLetterRetry;
-      return;
+      if (sent.error().kind != ErrorKind::kInvalid) {
+        dead_letters_retry_at_ = now.mono + kDeadLetterRetry;
+        return;
+      }
+      pending.retry_at = now.mono + kDeadLetterRetry;  // this one; another partition's may be taken
+      break;
     }
   }
 }

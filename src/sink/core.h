@@ -7,7 +7,8 @@
 //
 // A partition whose front waits for the dead-letter topic, or for another try, stops there; the others go on.
 //
-// Threads: step() and finish_all() from one thread; on_assign() from the consumer's; stats() and positions() from any.
+// Threads: step() and finish_all() from one thread; on_assign() and on_revoke() from the consumer's; stats() and
+// positions() from any.
 #pragma once
 
 #include <atomic>
@@ -89,6 +90,7 @@ class SinkCore {
   };
 
   Result<std::optional<Offset>> on_assign(const AssignedPartition& partition);
+  void on_revoke(const std::vector<TopicPartition>& partitions);
   bool confirmed(Now now);
   bool confirm(Now now);
   void drop_revoked();
@@ -134,11 +136,11 @@ class SinkCore {
   log::Every unparseable_log_{std::chrono::milliseconds(100)};
   log::Every refusal_log_{std::chrono::milliseconds(50)};
   std::atomic<bool> polling_{true};
-  std::atomic<bool> assignment_changed_{false};
 
   mutable std::mutex mutex_;  // guards what follows
   mutable std::condition_variable moved_;
   Positions positions_;
+  std::set<TopicPartition> revoked_;  // and not assigned again since: to be dropped
   SinkStats stats_;
   metrics::LatencyHistogram latency_;
   metrics::LatencyHistogram error_latency_;

@@ -46,7 +46,8 @@ Result<void> DeadLetters::send(const ConsumedRecord& record, std::string_view re
     box->answers.push_back(std::move(answer));
   });
   if (!sent.accepted())
-    return fail(ErrorKind::kUnavailable, fmt::format("{} {}", to_string(sent.outcome), sent.reason));
+    return fail(sent.outcome == SendOutcome::kRejected ? ErrorKind::kInvalid : ErrorKind::kUnavailable,
+                fmt::format("{} {}", to_string(sent.outcome), sent.reason));
   return {};
 }
 

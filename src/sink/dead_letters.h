@@ -37,7 +37,7 @@ class DeadLetters {
 
   DeadLetters(Producer& producer, std::string topic) : producer_(producer), topic_(std::move(topic)) {}
 
-  /// Fails when the producer has no room or can never take it; then nothing is answered.
+  /// Fails when the producer has no room now (kUnavailable) or can never take it (kInvalid); then nothing is answered.
   Result<void> send(const ConsumedRecord& record, std::string_view reason, std::int32_t attempts);
   /// Answers since the last call.
   std::vector<Answer> collect();

@@ -10,6 +10,7 @@
 
 #include "client/admin.h"
 #include "client/kafka_settings.h"
+#include "client/topic_maker.h"
 #include "client/transport.h"
 #include "metrics/names.h"
 #include "runtime/file.h"
@@ -24,16 +25,15 @@ namespace {
 constexpr Duration kLookAgain = std::chrono::milliseconds(50);
 constexpr Duration kClusterRetry = std::chrono::milliseconds(500);
 constexpr Duration kAdminWait = std::chrono::seconds(5);
-constexpr Bytes kDeadLetterMemory = 8 * kMiB;
 
 ProducerSettings dead_letter_producer(const ConsumerSettings& consumer) {
   ProducerSettings settings;
   settings.bootstrap_servers = consumer.bootstrap_servers;
   settings.client_id = consumer.client_id + "-dead-letters";
-  settings.buffer_memory = kDeadLetterMemory;
+  settings.buffer_memory = 4 * client::kLargestDeadLetter;
   settings.when_full = WhenFull::kReject;
   // A record that fitted once must fit with our headers too.
-  settings.max_request_size = 2 * kMiB;
+  settings.max_request_size = client::kLargestDeadLetter;
   settings.passed_through = consumer.passed_through;
   return settings;
 }
@@ -112,14 +112,15 @@ struct Sink::State {
 
   // A consumer that waits for a topic looks for it only now and then.
   void make_missing_topics() {
-    const auto make = [&](const std::string& name, std::int32_t partitions) {
-      if (partitions == 0) return;
-      const auto made =
-          admin.create_topic({.name = name, .partitions = partitions, .replication_factor = -1, .configs = {}});
-      if (!made && made.error().kind != ErrorKind::kExists) log::warn("sink: {}", made.error().message);
-    };
-    for (const std::string& topic : settings.consumer.topics) make(topic, settings.partitions);
-    make(settings.dead_letter_topic, settings.dead_letter_partitions);
+    std::vector<client::NewTopic> topics;
+    if (settings.partitions > 0) {
+      for (const std::string& topic : settings.consumer.topics)
+        topics.push_back({.name = topic, .partitions = settings.partitions, .configs = {}});
+    }
+    if (settings.dead_letter_partitions > 0)
+      topics.push_back(client::dead_letter_topic(settings.dead_letter_topic, settings.dead_letter_partitions));
+    if (const auto made = client::make_missing_topics(admin, topics); !made)
+      log::warn("sink: {}", made.error().message);
   }
 
   bool open_clients() {

@@ -397,6 +397,51 @@ TEST(Sink, WithTheDeadLettersDownItStopsThereAndOtherPartitionsGoOn) {
   EXPECT_GE(w.core->stats().in_memory, 100u);
 }
 
+TEST(Sink, ADeadLetterThatCannotBeTakenHoldsOnlyItsOwnPartition) {
+  World w;
+  w.broker.append(kP0, std::string(3 * kMiB, 'x'));
+  w.put_many(kP0, 5);
+  w.put(kP1, "poison");
+  w.put_many(kP1, 5);
+  w.run(2s);
+  EXPECT_EQ(w.committed(kP1), 6);
+  EXPECT_EQ(w.broker.records(kDead).size(), 1u);
+  EXPECT_EQ(w.committed(kP0), 0);
+}
+
+TEST(Sink, ABrokenStoreEndsTheDrain) {
+  World w;
+  w.store.full = true;
+  w.put_many(kP0, 3);
+  w.run();
+  w.core->stop_polling();
+  w.store.full = false;
+  w.store.rows[{kP0, 0}].message = "of another source";
+  const std::size_t before = w.store.writes;
+  w.store.on_write = [&] {
+    if (w.store.writes > before + 10) throw std::runtime_error("it goes on for ever");
+  };
+  w.clock.advance(1s);
+  w.core->step(0ms);
+  EXPECT_TRUE(w.core->failed());
+  EXPECT_EQ(w.store.writes, before + 1);
+}
+
+TEST(Sink, WhatIsTakenAwayIsDroppedAtOnceAndWhatCameBackIsNot) {
+  World w;
+  w.store.full = true;
+  w.put_many(kP0, 10);
+  w.put_many(kP1, 7);
+  w.put_many(kErrors, 5);
+  w.run();
+  const ConsumerHooks hooks = w.core->hooks();
+  hooks.on_revoke({kP0, kP1}, false);  // the consumer still has them: it commits before it gives them up
+  ASSERT_TRUE(hooks.on_assign({kP1, {}, Offset(0), Offset(7)}).has_value());
+  w.core->step(0ms);
+  EXPECT_EQ(w.core->stats().skipped.at("revoked"), 10u);
+  EXPECT_EQ(w.core->stats().in_memory, 12u);
+}
+
 // Field case: key null, repeated and binary headers, the timestamp, the origin.
 TEST(Sink, ADeadLetterKeepsItsHistory) {
   ConsumedRecord record{.partition = {"orders", PartitionId(3)},
