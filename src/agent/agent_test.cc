@@ -366,7 +366,6 @@ TEST(Agent, PositionMovesOverARejectedEntryOnlyWhenItIsKept) {
 
 TEST(Agent, ManyRotationsLeaveNoMoreBehindThanThereAreFiles) {
   World world;
-  world.settings.paths = {"/log", "/log/app.log"};
   world.start();
   for (int i = 0; i < 20; ++i) {
     world.lines("/log/app.log", i, i + 1);
