@@ -201,6 +201,9 @@ class Producer {
   void consumed(const TopicPartition& partition, Offset next);
   /// The same for several partitions in one report. Empty: progress is known, and there is none yet.
   void consumed(const std::map<TopicPartition, Offset>& next);
+  /// The topic was deleted, or made anew: what the window knows of its offsets holds no more. Without `window` it does
+  /// nothing.
+  void forget(const std::string& topic);
   /// The measured lag of whoever reads this, in records; empty: unknown, which after `pause_sleep` releases the pause.
   /// What was told is unknown again after 10 s. Without `max_lag` it does nothing.
   void set_lag(std::optional<std::int64_t> records);

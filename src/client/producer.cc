@@ -106,6 +106,7 @@ SendResult Producer::send(Record& record, Duration max_wait, OnDelivery on_deliv
 
 void Producer::consumed(const TopicPartition& partition, Offset next) { core_->consumed({{partition, next}}); }
 void Producer::consumed(const std::map<TopicPartition, Offset>& next) { core_->consumed(next); }
+void Producer::forget(const std::string& topic) { core_->forget(topic); }
 void Producer::set_lag(std::optional<std::int64_t> records) { core_->set_lag(records); }
 void Producer::apply(const Directive& directive) { core_->apply(directive); }
 

@@ -170,6 +170,14 @@ void ProducerCore::consumed(const std::map<TopicPartition, Offset>& next) {
   if (asleep_) work_.notify_one();
 }
 
+void ProducerCore::forget(const std::string& topic) {
+  if (in_child()) return;
+  std::lock_guard lock(mutex_);
+  gate_.forget(topic);
+  woken_ = true;
+  if (asleep_) work_.notify_one();
+}
+
 void ProducerCore::set_lag(std::optional<std::int64_t> records) {
   if (in_child()) return;
   {

@@ -43,6 +43,7 @@ class ProducerCore {
   /// Waits up to `max_wait` for room unless nobody else steps the core or this is a callback.
   SendResult send(Record& record, Duration max_wait, OnDelivery on_delivery);
   void consumed(const std::map<TopicPartition, Offset>& next);
+  void forget(const std::string& topic);
   void set_lag(std::optional<std::int64_t> records);
   void apply(const Directive& directive);
 

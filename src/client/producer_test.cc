@@ -12,6 +12,7 @@
 
 #include "client/memory_broker.h"
 #include "client/producer_core.h"
+#include "client/progress_feed.h"
 
 namespace weir {
 namespace {
@@ -406,6 +407,28 @@ TEST(Producer, TheWindowBoundsWhatIsNotConsumed) {
     t.run(10ms);
   }
   EXPECT_EQ(t.acked.size(), 1000u);
+}
+
+TEST(Producer, ATopicMadeAnewDoesNotKeepTheWindowClosed) {
+  auto settings = rejecting();
+  settings.window = true;
+  settings.window_floor = 100;
+  Stepped t(settings);
+  for (int i = 0; i < 1000; ++i) t.send("x");
+  t.run(1s);
+  t.producer->consumed({"t", PartitionId(0)}, Offset(0));
+  t.broker.delete_topic("t");
+  t.broker.create_topic("t", 1);
+  t.run(1s);
+  EXPECT_EQ(t.broker.values("t").size(), 0u);  // the hundred that are gone fill it
+  std::map<std::string, std::string> ids;
+  EXPECT_THAT(client::made_anew(ids, {{.name = "t", .id = "1"}, {.name = "u", .id = ""}}), testing::IsEmpty());
+  EXPECT_THAT(client::made_anew(ids, {}), testing::IsEmpty());
+  const auto anew = client::made_anew(ids, {{.name = "t", .id = "2"}, {.name = "u", .id = ""}});
+  EXPECT_THAT(anew, testing::ElementsAre("t"));
+  for (const auto& topic : anew) t.producer->forget(topic);
+  t.run(10ms);
+  EXPECT_EQ(t.broker.values("t").size(), 100u);
 }
 
 TEST(Producer, AWindowWithoutReportsKeepsItsSizeThenLetsGoAndSaysSo) {

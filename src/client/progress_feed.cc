@@ -10,6 +10,19 @@ namespace weir::client {
 
 using namespace std::chrono_literals;
 
+std::vector<std::string> made_anew(std::map<std::string, std::string>& known,
+                                   const std::vector<TopicDescription>& topics) {
+  std::vector<std::string> changed;
+  for (const TopicDescription& topic : topics) {
+    if (topic.id.empty()) continue;
+    const auto [at, first] = known.try_emplace(topic.name, topic.id);
+    if (first || at->second == topic.id) continue;
+    at->second = topic.id;
+    changed.push_back(topic.name);
+  }
+  return changed;
+}
+
 ProgressReader::ProgressReader(ProgressFeedSettings settings)
     : settings_(std::move(settings)), admin_(settings_.admin) {}
 
@@ -23,6 +36,11 @@ Result<Committed> ProgressReader::read() {
     if (std::find(settings_.topics.begin(), settings_.topics.end(), partition.topic) != settings_.topics.end())
       ours.emplace(partition, offset);
   return ours;
+}
+
+std::vector<std::string> ProgressReader::topics_made_anew() {
+  const auto topics = admin_.topics(settings_.topics);
+  return topics ? made_anew(topic_ids_, *topics) : std::vector<std::string>{};
 }
 
 Result<std::int64_t> ProgressReader::lag(const Committed& committed) {
@@ -75,16 +93,23 @@ void ProgressFeed::stop() {
 
 void ProgressFeed::run() {
   log::Every complaints(30s);
-  MonoTime next_lag{};
+  MonoTime next_look{};
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     lock.unlock();
     const MonoTime now = system_clock().now().mono;
     auto committed = reader_.read();
     if (committed) {
+      const bool look = now >= next_look;
+      if (look) {
+        next_look = now + 1s;
+        for (const std::string& topic : reader_.topics_made_anew()) {
+          log::warn("topic {} was made anew: what was not consumed of the old one is waited for no more", topic);
+          producer_.forget(topic);
+        }
+      }
       producer_.consumed(*committed);
-      if (settings_.lag && now >= next_lag) {
-        next_lag = now + 1s;
+      if (look && settings_.lag) {
         auto lag = reader_.lag(*committed);
         producer_.set_lag(lag ? std::optional(*lag) : std::nullopt);
       }

@@ -95,6 +95,10 @@ class Gate {
   /// Progress of the consumer, for the end-to-end window (nothing happens without one).
   void consumed(const TopicPartition& partition, Offset next);
   void reported(MonoTime now);
+  /// The topic's offsets hold no more: see EndToEndWindow::forget().
+  void forget(const std::string& topic) {
+    if (end_to_end_) end_to_end_->forget(topic);
+  }
   /// No broker can be reached: see EndToEndWindow::unreachable().
   void unreachable(MonoTime now) {
     if (end_to_end_) end_to_end_->unreachable(now);
