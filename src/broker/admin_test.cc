@@ -133,6 +133,15 @@ TEST(Admin, TopicsSettingsAndIdsSurviveACrash) {
   EXPECT_EQ(h.core->quotas().limit("producer_byte_rate", "ANONYMOUS", "c"), 1000.0);
 }
 
+TEST(Admin, TheOffsetsTopicIsNotDeleted) {
+  CoreHarness h;
+  ASSERT_TRUE(h.core->ensure_offsets_topic());
+  protocol::DeleteTopicsRequest remove;
+  remove.topics.push_back({.name = std::string(kOffsetsTopic)});
+  EXPECT_EQ(h.ask(remove, 6).responses[0].error_code, ErrorCode::kInvalidTopicException);
+  EXPECT_NE(h.core->topics().find(kOffsetsTopic), nullptr);
+}
+
 TEST(Admin, ADeletedTopicIsEmptyWhenMadeAgain) {
   CoreHarness h;
   h.create("t");

@@ -49,6 +49,12 @@ CheckedRecords check_records_field(const std::optional<SharedBytes>& records, in
         fmt::format("Produce requests with version {} are not allowed to use ZStandard compression", version));
   }
   if (header->control()) return refused(ErrorCode::kInvalidRecord, "Clients are not allowed to write control records");
+  // Of compressed batches nothing else says how many offsets they take.
+  if (header->record_count <= 0 || header->record_count - 1 != header->last_offset_delta) {
+    return refused(ErrorCode::kInvalidRecord,
+                   fmt::format("The batch says that it holds {} records and that its last offset delta is {}",
+                               header->record_count, header->last_offset_delta));
+  }
   CheckedRecords checked{.header = *header};
   if (header->codec() == wire::Codec::kNone) {
     const auto contents = wire::check_records(bytes, bytes.size());

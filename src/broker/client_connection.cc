@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "broker/server.h"
 #include "broker/server_metrics.h"
@@ -91,14 +92,14 @@ bool ClientConnection::take_request(SharedBytes frame) {
     return refuse(done.error().message, "decode");
   }
   greeted_ = true;
-  if (client_id_ != request.client_id) client_id_ = request.client_id;
   io_.server().queue().admit(size);
   waiting_.push_back({.id = request.id,
                       .api = api,
                       .version = request.version,
                       .correlation_id = request.correlation_id,
                       .size = size,
-                      .since = io_.loop().now().mono});
+                      .since = io_.loop().now().mono,
+                      .client_id = request.client_id});
   io_.server().to_core(std::move(request));
   return true;
 }
@@ -136,6 +137,7 @@ void ClientConnection::finish(Waiting& waiting, Duration how_long) {
   waiting.done = true;
   uncount(waiting);
   const auto api_key = static_cast<std::int16_t>(waiting.api->key);
+  const std::string client_id = std::move(waiting.client_id);
   io_.server().metrics().answered(api_key, now - waiting.since);
   while (!waiting_.empty() && waiting_.front().done) {
     Payload answer = std::move(waiting_.front().answer);
@@ -143,7 +145,7 @@ void ClientConnection::finish(Waiting& waiting, Duration how_long) {
     if (!answer.empty() && !closing_) socket_->send(std::move(answer));
   }
   if (how_long > Duration::zero()) {
-    io_.server().metrics().throttled(client_id_, api_key, how_long);
+    io_.server().metrics().throttled(client_id, api_key, how_long);
     mute(how_long);
   }
   go_on();
@@ -159,9 +161,19 @@ void ClientConnection::uncount(Waiting& waiting) {
   io_.server().queue().release(waiting.size);
 }
 
+bool ClientConnection::idle_since(MonoTime when) {
+  if (std::exchange(unsent_, socket_->unsent()) != socket_->unsent()) last_active_ = io_.loop().now().mono;
+  return last_active_ < when && waiting_.empty();
+}
+
 void ClientConnection::mute(Duration duration) {
   if (closing_) return;
-  if (muted()) io_.loop().cancel(unmute_);
+  const MonoTime until = io_.loop().now().mono + duration;
+  if (muted()) {
+    if (until <= muted_until_) return;
+    io_.loop().cancel(unmute_);
+  }
+  muted_until_ = until;
   unmute_ = io_.loop().call_after(duration, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self) return;

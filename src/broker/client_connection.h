@@ -31,7 +31,8 @@ class ClientConnection final : public runtime::ConnectionOwner, public std::enab
     wants_room_ = false;
     go_on();
   }
-  bool idle_since(MonoTime when) const { return last_active_ < when && waiting_.empty() && socket_->unsent() == 0; }
+  /// Nothing has come and nothing has gone since `when`; a client that does not read its answers is idle too.
+  bool idle_since(MonoTime when);
   const std::string& peer() const { return socket_->peer(); }
 
  private:
@@ -50,6 +51,7 @@ class ClientConnection final : public runtime::ConnectionOwner, public std::enab
     bool counted = true;
     bool done = false;
     MonoTime since{};
+    std::string client_id;
     Payload answer;
   };
 
@@ -73,13 +75,14 @@ class ClientConnection final : public runtime::ConnectionOwner, public std::enab
   const std::string client_host_;
   runtime::FrameReader frames_;
   std::deque<Waiting> waiting_;
-  std::string client_id_;  // of its last request
-  bool greeted_ = false;   // it has sent one good request: what goes wrong later is no stranger's doing
+  bool greeted_ = false;  // it has sent one good request: what goes wrong later is no stranger's doing
   bool closing_ = false;
   bool taking_ = false;
   bool wants_room_ = false;  // it will be called when the request queue has room
   runtime::TimerId unmute_ = runtime::kNoTimer;
+  MonoTime muted_until_{};  // while muted
   MonoTime last_active_{};
+  Bytes unsent_ = 0;  // when it was last asked whether it is idle
 };
 
 }  // namespace weir::broker

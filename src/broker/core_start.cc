@@ -170,10 +170,10 @@ void Core::retain() {
 Result<void> Core::close(Now now) {
   begin(now);
   complaints_.finish();
-  if (metadata_->appended > metadata_->durable && !metadata_->failed) {
-    if (auto done = metadata_->log.prepare_sync()(); !done) return done;
-  }
-  return directory_->close(now.wall);
+  Result<void> metadata;
+  if (metadata_->appended > metadata_->durable && !metadata_->failed) metadata = metadata_->log.prepare_sync()();
+  const Result<void> closed = directory_->close(now.wall);
+  return metadata ? closed : metadata;
 }
 
 }  // namespace weir::broker

@@ -23,7 +23,7 @@ IoLoop::~IoLoop() { *alive_ = false; }
 
 void IoLoop::accept(std::shared_ptr<runtime::Connection> socket) {
   const std::string peer = socket->peer();
-  if (connections_.size() >= static_cast<std::size_t>(server_.config().max_connections)) {
+  if (!server_.admit_connection()) {
     complain(peer, "there are max.connections connections already", "max_connections");
     socket->close("too many connections");
     return;
@@ -64,7 +64,10 @@ void IoLoop::room(ConnectionId connection) {
 }
 
 void IoLoop::closed(ConnectionId connection) {
-  if (connections_.erase(connection) > 0) server_.metrics().connections().add(-1);
+  if (connections_.erase(connection) > 0) {
+    server_.metrics().connections().add(-1);
+    server_.release_connection();
+  }
   server_.gone(connection);
 }
 

@@ -83,6 +83,7 @@ void Server::stop() {
     loop->stop();
     loop->join();
   }
+  core_loop_->call([] {});  // what the network loops sent last
   core_loop_->stop();
   core_loop_->join();
   for (const auto& loop : log_loops_) {
@@ -96,6 +97,12 @@ void Server::to_core(Request request) {
   // Shared, because work must be copyable.
   auto shared = std::make_shared<Request>(std::move(request));
   core_loop_->dispatch([this, shared] { carry_out(core_.handle(core_loop_->now(), std::move(*shared))); });
+}
+
+bool Server::admit_connection() {
+  if (++connections_ <= config_.max_connections) return true;
+  --connections_;
+  return false;
 }
 
 void Server::gone(ConnectionId connection) {
@@ -137,9 +144,8 @@ void Server::run_sync(Sync sync) {
     if (!outcome) metrics_->log_error("fsync");
     return outcome;
   };
-  if (stopping_) {
-    const Result<void> outcome = run(sync);
-    core_loop_->post([this, log = sync.log, outcome] { carry_out(core_.synced(core_loop_->now(), log, outcome)); });
+  if (stopping_) {  // At once, so that no sync is out when the loop ends.
+    carry_out(core_.synced(core_loop_->now(), sync.log, run(sync)));
     return;
   }
   log_loop(sync.log).post([this, run, sync = std::move(sync)] {

@@ -41,6 +41,9 @@ class Server {
   void to_core(Request request);
   void gone(ConnectionId connection);
   RequestId next_request_id() { return RequestId(++last_request_); }
+  /// Counts one more connection; false when there are max.connections, of all loops together.
+  bool admit_connection();
+  void release_connection() { --connections_; }
   RequestQueue& queue() { return queue_; }
   ServerMetrics& metrics() { return *metrics_; }
   const BrokerConfig& config() const { return config_; }
@@ -57,6 +60,7 @@ class Server {
   const BrokerConfig config_;  // as at the start: what io loops read
   RequestQueue queue_;
   std::atomic<std::uint64_t> last_request_{0};
+  std::atomic<std::int64_t> connections_{0};
   std::unique_ptr<ServerMetrics> metrics_;
   std::unique_ptr<runtime::EventLoop> core_loop_;
   std::vector<std::unique_ptr<runtime::EventLoop>> network_loops_;  // empty when the core loop does it

@@ -8,6 +8,9 @@
 #include "metrics/names.h"
 
 namespace weir::broker {
+namespace {
+const std::string kOtherClients = "(other)";
+}
 
 ServerMetrics::ServerMetrics(Registry& registry, const RequestQueue& queue, const CoreCounts& counts)
     : registry_(registry),
@@ -45,10 +48,14 @@ void ServerMetrics::answered(std::int16_t api_key, Duration took) {
 
 void ServerMetrics::throttled(const std::string& client_id, std::int16_t api_key, Duration how_long) {
   const bool produce = api_key == static_cast<std::int16_t>(protocol::ApiKey::kProduce);
-  const Labels labels{{"client_id", client_id}, {"quota", produce ? "produce" : "fetch"}};
-  registry_.counter(metrics::kBrokerThrottled, labels).add();
+  constexpr std::size_t kMaxSeries = 200;
   std::lock_guard lock(mutex_);
-  Duration& total = throttled_[{client_id, produce}];
+  // Clients choose their ids: the ones beyond share a label.
+  const bool known = throttled_.contains({client_id, produce}) || throttled_.size() < kMaxSeries;
+  const std::string& label = known ? client_id : kOtherClients;
+  const Labels labels{{"client_id", label}, {"quota", produce ? "produce" : "fetch"}};
+  registry_.counter(metrics::kBrokerThrottled, labels).add();
+  Duration& total = throttled_[{label, produce}];
   total += how_long;
   registry_.counter(metrics::kBrokerThrottleSeconds, labels).raise_to(static_cast<std::uint64_t>(to_seconds(total)));
 }

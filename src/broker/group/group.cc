@@ -228,9 +228,10 @@ void Group::load(const protocol::GroupMetadataValue& value) {
     member.instance_id = stored.group_instance_id;
     member.client_id = stored.client_id;
     member.client_host = stored.client_host;
-    member.session_timeout = milliseconds(stored.session_timeout);
-    member.rebalance_timeout =
-        stored.rebalance_timeout < 0 ? member.session_timeout : milliseconds(stored.rebalance_timeout);
+    member.session_timeout = std::max<Duration>(milliseconds(stored.session_timeout), kShortestTimeout);
+    member.rebalance_timeout = stored.rebalance_timeout < 0
+                                   ? member.session_timeout
+                                   : std::max<Duration>(milliseconds(stored.rebalance_timeout), kShortestTimeout);
     member.protocols = {{value.protocol.value_or(""), stored.subscription}};
     member.assignment = stored.assignment;
     add(std::move(member));

@@ -29,6 +29,9 @@ std::string_view name(GroupState state);
 
 using MemberProtocols = std::vector<protocol::JoinGroupRequest::JoinGroupRequestProtocol>;
 
+/// Timeouts shorter than this, as clients may ask for, are taken as this.
+inline constexpr Duration kShortestTimeout = std::chrono::milliseconds(100);
+
 struct Member {
   std::string id;
   std::optional<std::string> instance_id;

@@ -31,6 +31,7 @@ struct JoinAs {
   std::int16_t version = 5;
   std::vector<std::string> protocols = {"range"};
   Duration session = seconds(10);
+  Duration rebalance = seconds(60);
   std::string topics_metadata = "meta";
 };
 
@@ -107,7 +108,7 @@ class Harness : public GroupHost {
   RequestId join(const JoinAs& as, const std::string& group = "g") {
     protocol::JoinGroupRequest message{.group_id = group,
                                        .session_timeout_ms = static_cast<std::int32_t>(as.session / milliseconds(1)),
-                                       .rebalance_timeout_ms = 60000,
+                                       .rebalance_timeout_ms = static_cast<std::int32_t>(as.rebalance / milliseconds(1)),
                                        .member_id = as.member,
                                        .group_instance_id = as.instance,
                                        .protocol_type = "consumer"};

@@ -64,8 +64,8 @@ struct GroupCoordinator::Joining {
   void describe(Member& member) const {
     member.client_id = request.client_id;
     member.client_host = request.client_host;
-    member.session_timeout = session_timeout();
-    member.rebalance_timeout = rebalance_timeout();
+    member.session_timeout = std::max(session_timeout(), kShortestTimeout);
+    member.rebalance_timeout = std::max(rebalance_timeout(), kShortestTimeout);
     member.protocols = message.protocols;
   }
   Response refuse(ErrorCode error) const {

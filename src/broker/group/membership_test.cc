@@ -325,5 +325,23 @@ TEST(GroupPlacement, Is_that_of_Kafka) {
   EXPECT_EQ(partition_of_group("polygenelubricants", 50).value, 0);
 }
 
+TEST_F(Membership, Time_goes_on_when_the_only_member_left_is_a_static_one_without_a_rebalance_timeout) {
+  const auto dynamic = join({.member = new_id()});
+  const auto first = joined(dynamic);
+  const auto fixed = join({.instance = "s", .rebalance = Duration{0}});
+  EXPECT_EQ(heartbeat(first.member_id, first.generation_id), ErrorCode::kRebalanceInProgress);
+  const auto again = join({.member = first.member_id});
+  const auto leads = joined(again);
+  const auto stays = joined(fixed);
+  const auto waits = sync(stays.member_id, leads.generation_id, {{stays.member_id, "x"}, {leads.member_id, "y"}}, "s");
+  sync(leads.member_id, leads.generation_id, {{stays.member_id, "x"}, {leads.member_id, "y"}});
+  EXPECT_FALSE(waiting(waits));
+  EXPECT_EQ(leave(leads.member_id), ErrorCode::kNone);
+  for (int i = 0; i < 5; ++i) advance(seconds(1));  // hung here
+  EXPECT_EQ(group().state, GroupState::kPreparingRebalance);
+  advance(seconds(10));
+  EXPECT_EQ(group().state, GroupState::kEmpty);
+}
+
 }  // namespace
 }  // namespace weir::broker::testing

@@ -1,6 +1,7 @@
 // Rebalances and what time does to members: see the diagram in coordinator.h.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/assert.h"
 #include "broker/group/coordinator.h"
@@ -148,8 +149,12 @@ void GroupCoordinator::session_over(Now now, Group& group, const std::string& me
 }
 
 void GroupCoordinator::tick(Now now) {
+  // Only what is due already: what these set for this very moment is for the next tick.
+  std::vector<Wake> due;
   while (!wakes_.empty() && wakes_.begin()->when <= now.mono) {
-    const Wake wake = std::move(wakes_.extract(wakes_.begin()).value());
+    due.push_back(std::move(wakes_.extract(wakes_.begin()).value()));
+  }
+  for (const Wake& wake : due) {
     Group* group = find(wake.group);
     if (group == nullptr) continue;
     if (!wake.member.empty()) {

@@ -186,8 +186,8 @@ void handle_produce(Core& core, const Request& request) {
     }
     return;
   }
-  answer.response->throttle_time_ms =
-      static_cast<std::int32_t>(std::chrono::ceil<std::chrono::milliseconds>(answer.mute).count());
+  answer.response->throttle_time_ms = static_cast<std::int32_t>(
+      std::min<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(answer.mute).count(), INT32_MAX));
   core.reply_when_durable(request.id, std::move(answer));
 }
 

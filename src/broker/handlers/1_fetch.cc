@@ -111,8 +111,8 @@ void handle_fetch(Core& core, const Request& request) {
     for (auto& topic : attempt.response.responses) {
       for (auto& partition : topic.partitions) partition.records = Payload();
     }
-    attempt.response.throttle_time_ms =
-        static_cast<std::int32_t>(std::chrono::ceil<std::chrono::milliseconds>(throttle).count());
+    attempt.response.throttle_time_ms = static_cast<std::int32_t>(
+        std::min<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(throttle).count(), INT32_MAX));
   }
   if (throttle == Duration::zero()) core.counts().fetched_bytes += attempt.bytes;
   core.reply(request.id, respond(std::move(attempt.response)), throttle);

@@ -65,6 +65,11 @@ void handle_delete_topics(Core& core, const Request& request) {
       fail_with(error, std::string(protocol::message(error)));
       continue;
     }
+    if (found->name == kOffsetsTopic) {
+      fail_with(ErrorCode::kInvalidTopicException,
+                "The topic __consumer_offsets cannot be deleted: it holds what all groups have committed.");
+      continue;
+    }
     result.name = found->name;
     result.topic_id = found->id;
     if (!core.commit(MetadataDecision{{TopicDeletedRecord{found->name, found->id}}, {}})) {
