@@ -151,7 +151,8 @@ Result<void> ConsumerCore::commit(const TopicPartition& partition, Offset next) 
     // Control records behind the last record are passed too, or the group would never be seen at the end.
     Offset target = next;
     if (assigned.prefix.unfinished() == 0) target = std::max(next, assigned.prefix.prefix());
-    if (!assigned.asked || target > *assigned.asked) {
+    // Below the start, it is of an earlier assignment.
+    if (assigned.asked ? target > *assigned.asked : target >= assigned.start) {
       assigned.asked = target;
       to_commit_[partition] = target;
     }

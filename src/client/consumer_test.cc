@@ -36,6 +36,19 @@ TEST(ConsumerTest, TheStoresPositionIsToldToTheGroupWhenTheCommitWasLost) {
   EXPECT_THAT(offsets(again.poll_all()), ElementsAre(7, 8, 9));
 }
 
+TEST(ConsumerTest, ALateCommitDoesNotMoveTheGroupBack) {
+  World w(1, 10);
+  w.broker.set_committed("g", kP0, Offset(6));
+  Member m(w.broker, of_group());
+  w.run({&m});
+  EXPECT_TRUE(m.consumer.commit(kP0, Offset(3)).has_value());  // of the time before the partition left and came back
+  w.run({&m});
+  EXPECT_EQ(w.broker.committed("g", kP0), Offset(6));
+  EXPECT_TRUE(m.consumer.commit(kP0, Offset(7)).has_value());
+  w.run({&m});
+  EXPECT_EQ(w.broker.committed("g", kP0), Offset(7));
+}
+
 TEST(ConsumerTest, RecordsReadWhileTheAssignmentChangesAreNotLost) {
   World w(1, 10);
   auto settings = of_group();
