@@ -208,8 +208,12 @@ class MemoryConsumer final : public ConsumerTransport {
   }
 
   void read(const TopicPartition& partition, std::size_t max, std::vector<ConsumedRecord>& out) override {
-    if (auto happens = std::exchange(broker_.on_read, nullptr)) happens();
-    std::lock_guard lock(broker_.mutex_);
+    std::unique_lock lock(broker_.mutex_);
+    if (auto happens = std::exchange(broker_.on_read, nullptr)) {
+      lock.unlock();
+      happens();
+      lock.lock();
+    }
     auto at = fetches_.find(partition);
     if (at == fetches_.end()) return;
     fetch(partition, at->second);
