@@ -2,6 +2,8 @@
 // crash.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "broker/core_harness.h"
 #include "broker/quota.h"
 #include "protocol/messages/20_delete_topics.h"
@@ -140,6 +142,52 @@ TEST(Admin, TheOffsetsTopicIsNotDeleted) {
   remove.topics.push_back({.name = std::string(kOffsetsTopic)});
   EXPECT_EQ(h.ask(remove, 6).responses[0].error_code, ErrorCode::kInvalidTopicException);
   EXPECT_NE(h.core->topics().find(kOffsetsTopic), nullptr);
+}
+
+TEST(Admin, NothingIsPromisedOfATopicWhoseCreationIsNotDurable) {
+  CoreHarness h;
+  h.create("old");
+  h.files.fail_sync(1, "weir-metadata");
+  protocol::CreateTopicsRequest create;
+  create.topics.push_back({.name = "t", .num_partitions = 1, .replication_factor = 1});
+  EXPECT_EQ(h.ask(create, 7).topics[0].error_code, ErrorCode::kKafkaStorageError);
+  EXPECT_EQ(h.only(h.ask(h.produce("t", h.batch({"x"})), 9)).error_code, ErrorCode::kUnknownTopicOrPartition);
+  EXPECT_EQ(h.only(h.ask(h.produce("old", h.batch({"x"})), 9)).error_code, ErrorCode::kNone);
+}
+
+TEST(Admin, FilesGoOnlyWhenTheEndOfTheirTopicIsDurable) {
+  const auto files_left = [](CoreHarness& h) {
+    return std::ranges::count_if(h.files.list("data").value(), [](const auto& e) { return e.name.starts_with("t-0"); });
+  };
+  for (const bool fails : {true, false}) {
+    CoreHarness h;
+    h.create("t");
+    h.ask(h.produce("t", h.batch({"x"})), 9);
+    protocol::DeleteTopicsRequest remove;
+    remove.topics.push_back({.name = "t"});
+    if (fails) h.files.fail_sync(1, "weir-metadata");
+    h.send(remove, 6);
+    EXPECT_EQ(files_left(h), 1);
+    h.run_syncs();
+    EXPECT_EQ(files_left(h), fails ? 1 : 0);
+  }
+}
+
+TEST(Admin, ANewTopicDoesNotBeginWithTheRecordsOfAStrayDirectory) {
+  CoreHarness h;
+  h.create("t");
+  h.ask(h.produce("t", h.batch({"old"})), 9);
+  // What a power cut leaves that takes back the creation: the files of a partition, and no topic.
+  h.restart();
+  h.core.reset();
+  h.files.kill();
+  ASSERT_TRUE(h.files.rename("data/t-0", "data/u-0"));
+  h.start();
+  h.create("u");
+  EXPECT_TRUE(h.files.exists("data/u-0-stray"));
+  EXPECT_EQ(h.only(h.ask(h.produce("u", h.batch({"new"})), 9)).base_offset, 0);
+  h.crash(3);
+  EXPECT_EQ(h.records(h.ask(h.fetch("u", 0), 11)), (std::vector<std::pair<std::int64_t, std::string>>{{0, "new"}}));
 }
 
 TEST(Admin, ADeletedTopicIsEmptyWhenMadeAgain) {

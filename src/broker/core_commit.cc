@@ -25,15 +25,58 @@ void Core::refuse(const Decision& decision, ErrorCode error) {
   }
 }
 
+/// Directories of partitions of that name that no topic owns, such as a power cut leaves that took back the topic's
+/// creation: a new topic must not begin with their records.
+/// True when there were any.
+Result<bool> Core::MetadataState::set_aside_strays(runtime::FileSystem& files, const runtime::Path& directory,
+                                                   std::string_view topic) {
+  bool any = false;
+  constexpr std::size_t kLongestName = 255;
+  for (auto stray = strays.begin(); stray != strays.end();) {
+    if (stray->topic != topic) {
+      ++stray;
+      continue;
+    }
+    const std::string name = storage::directory_name(*stray);
+    runtime::Path to;
+    for (int i = 0; i == 0 || files.exists(to); ++i) {
+      const std::string suffix = i == 0 ? "-stray" : fmt::format(".{}-stray", i);
+      to = directory / (name.substr(0, kLongestName - suffix.size()) + suffix);
+    }
+    if (auto done = files.rename(directory / name, to); !done) return tl::unexpected(done.error());
+    log::warn(
+        "{}: held records of no topic; set aside as {} for the topic made under that name: remove it when you do "
+        "not need them",
+        (directory / name).string(), to.filename().string());
+    any = true;
+    stray = strays.erase(stray);
+  }
+  return any;
+}
+
 bool Core::commit(MetadataDecision decision) {
-  bool appended = decision.records.empty() || !metadata_->failed;
+  // After a failed fsync also what is only read may be what a crash takes back.
+  bool appended = !metadata_->failed || (decision.records.empty() && metadata_->appended == metadata_->durable);
+  for (const MetadataRecord& record : decision.records) {
+    const auto* topic = std::get_if<TopicRecord>(&record);
+    if (!appended || topic == nullptr) continue;
+    const auto moved = metadata_->set_aside_strays(files_, directory_->path(), topic->name);
+    if (!moved) append_refused("metadata log", moved.error());
+    appended = moved.has_value();
+    removals_unsynced_ |= moved.value_or(false);
+  }
   if (appended && !decision.records.empty()) {
     const auto done = metadata_->log.append(encode(decision.records));
     if (!done) append_refused("metadata log", done.error());
     appended = done.has_value();
     if (appended) {
       ++metadata_->appended;
-      for (const MetadataRecord& record : decision.records) replay(record);
+      for (const MetadataRecord& record : decision.records) {
+        if (const auto* topic = std::get_if<TopicRecord>(&record)) {
+          metadata_->new_topics[topic->name] = metadata_->appended;
+        }
+        replay(record);
+      }
     }
   }
   if (!appended) {
@@ -193,7 +236,10 @@ void Core::replay(const MetadataRecord& record) {
         const auto& fetches = core.partitions_->find(id)->fetches;
         watching.insert(watching.end(), fetches.begin(), fetches.end());
       }
-      for (auto& work : core.partitions_->remove(r.name, count)) core.effects_.push_back(Chore{std::move(work)});
+      for (auto& work : core.partitions_->remove(r.name, count)) {
+        core.metadata_->removals.emplace_back(core.metadata_->appended, std::move(work));
+      }
+      core.checkpoint_due_ = true;
       for (const LogId id : closing) core.settle(core.waits_.failed(id));
       for (const RequestId id : watching) core.fetch_due(id);
       core.groups_->topic_deleted(r.name);
@@ -302,12 +348,24 @@ void Core::metadata_synced(const Result<void>& outcome) {
   const std::int64_t position = *std::exchange(metadata_->syncing, std::nullopt);
   if (outcome) {
     metadata_->durable = position;
+    std::erase_if(metadata_->new_topics, [&](const auto& topic) { return topic.second <= position; });
+    std::erase_if(metadata_->removals, [&](auto& removal) {
+      if (removal.first > position) return false;
+      effects_.push_back(Chore{std::move(removal.second)});
+      return true;
+    });
     settle(waits_.reached(kMetadataLog, position));
     return;
   }
   log::error("metadata log: fsync failed ({}): no topic or setting can be changed until the broker is restarted",
              outcome.error().message);
   metadata_->failed = true;
+  metadata_->removals.clear();  // their topics may be there again after a restart
+  // Nothing may be promised of a topic that a power cut takes back.
+  for (const auto& [name, position] : metadata_->new_topics) {
+    if (const Topic* topic = topics_.find(name)) topics_.replay(TopicDeletedRecord{name, topic->id});
+  }
+  metadata_->new_topics.clear();
   settle(waits_.failed(kMetadataLog));
 }
 

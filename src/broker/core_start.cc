@@ -98,18 +98,23 @@ Result<void> Core::open_partitions() {
     if (!topics_.has(name) && deleted_topics_.contains(name.topic)) {
       // The topic's end was durable, the removal of its files was not.
       auto work = directory_->remove_log(name);
-      if (auto done = work ? (*work)() : Result<void>(tl::unexpected(work.error())); !done) return done;
+      if (auto done = work ? (*work)() : Result<void>(tl::unexpected(work.error())); !done) {
+        log::warn("{}-{}: cannot be removed: {}", name.topic, name.partition.value, done.error().message);
+      }
+      checkpoint_due_ = true;
       continue;
     }
     if (!topics_.has(name)) {
       strays.insert(name.topic);
+      metadata_->strays.insert(name);
       continue;
     }
     if (auto opened = partitions_->open(name, now_.wall); !opened) return tl::unexpected(opened.error());
   }
   deleted_topics_.clear();
   for (const auto& topic : strays) {
-    log::warn("{}: holds partitions of '{}', which is not a topic here; they are left alone", config_.log_dir, topic);
+    log::warn("{}: holds partitions of '{}', which is not a topic here; they are left alone until one is made",
+              config_.log_dir, topic);
   }
   return {};
 }
@@ -133,9 +138,19 @@ Result<void> Core::load_group_partition(Partition& partition) {
     if (slice->payload.empty()) break;
     auto bytes = slice->payload.flatten();
     if (!bytes) return tl::unexpected(bytes.error());
-    for (ByteView rest(*bytes); rest.size() >= wire::kBatchHeaderSize;) {
+    const auto damaged = [&](Offset offset, const std::string& why) {
+      log::error("{}-{}: offset {}: {}: what groups committed there is lost; the files are kept as they are",
+                 kOffsetsTopic, partition.name.partition.value, offset.value, why);
+      partition.shrink_above = UINT64_MAX;
+    };
+    Offset next = at;
+    for (ByteView rest(*bytes); !rest.empty();) {
       const auto header = wire::read_batch_header(rest);
-      if (!header || header->size() > rest.size()) break;
+      if (!header || header->size() > rest.size()) {
+        damaged(next, header ? "a batch that is cut off" : header.error().message);
+        break;
+      }
+      next = header->next_offset();
       auto reader = wire::RecordReader::open(rest.first(header->size()), kMaxPlainBatch);
       if (!reader) {
         return fail(ErrorKind::kInvalid,
@@ -146,6 +161,7 @@ Result<void> Core::load_group_partition(Partition& partition) {
         if (record->key)
           groups_->replay(partition.name.partition, *record->key, record->value, from_unix_ms(record->timestamp));
       }
+      if (auto done = reader->result(); !done) damaged(header->base_offset, done.error().message);
       rest = rest.subspan(header->size());
     }
     if (slice->next <= at) break;

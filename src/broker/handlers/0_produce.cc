@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <string_view>
+#include <utility>
+
 #include "broker/batch_check.h"
 #include "broker/core.h"
 #include "broker/handlers/handler.h"
@@ -154,6 +158,7 @@ void handle_produce(Core& core, const Request& request) {
 
   ProduceAnswer answer{.response = std::make_shared<ProduceResponse>()};
   bool failed = false;
+  std::set<std::pair<std::string_view, std::int32_t>> named;
   for (std::size_t t = 0; t < produce.topic_data.size(); ++t) {
     const auto& topic = produce.topic_data[t];
     auto& topic_response = answer.response->responses.emplace_back();
@@ -163,6 +168,8 @@ void handle_produce(Core& core, const Request& request) {
       auto& response = topic_response.partition_responses.emplace_back();
       if (!acks_known) {
         response = refusal(data.index, {ErrorCode::kInvalidRequiredAcks, "acks must be -1, 0 or 1"});
+      } else if (!named.emplace(topic.name, data.index).second) {
+        response = refusal(data.index, {ErrorCode::kInvalidRequest, "The request names this partition twice"});
       } else if (topic.name == kOffsetsTopic && request.client_id != kAdminClient) {
         response = refusal(data.index,
                            {ErrorCode::kInvalidTopicException, "Cannot append to internal topic __consumer_offsets"});
