@@ -10,6 +10,7 @@
 #include "protocol/messages/2_list_offsets.h"
 #include "protocol/messages/8_offset_commit.h"
 #include "protocol/messages/9_offset_fetch.h"
+#include "wire/crc32c.h"
 
 namespace weir::broker {
 namespace {
@@ -60,6 +61,33 @@ TEST(Core, ProducesWithOneFsyncForAllThatArriveMeanwhile) {
   h.run_syncs();
   for (const auto id : sent) EXPECT_NE(h.answer<ProduceResponse>(id), nullptr);
   EXPECT_LE(h.files.counts().syncs - before, 4u);
+}
+
+TEST(Core, ACompressedBatchWhoseCountContradictsItsOffsetsIsRefused) {
+  CoreHarness h;
+  h.create("t");
+  for (const bool spoiled : {true, false}) {
+    auto batch = h.batch({"a"}, {.codec = wire::Codec::kGzip});
+    if (spoiled) {
+      constexpr std::size_t kCrcAt = 17, kLastOffsetDeltaAt = 23;
+      for (std::size_t at = kLastOffsetDeltaAt; at < kLastOffsetDeltaAt + 4; ++at) batch[at] = std::byte{0x7f};
+      const std::uint32_t crc = wire::crc32c(ByteView(batch).subspan(kCrcAt + 4));
+      for (std::size_t n = 0; n < 4; ++n) batch[kCrcAt + n] = static_cast<std::byte>(crc >> (24 - 8 * n));
+    }
+    EXPECT_EQ(h.only(h.ask(h.produce("t", batch), 9)).error_code,
+              spoiled ? ErrorCode::kInvalidRecord : ErrorCode::kNone);
+  }
+}
+
+TEST(Core, APartitionNamedTwiceInAProduceIsAppendedToOnce) {
+  CoreHarness h;
+  h.create("t");
+  auto request = h.produce("t", h.batch({"a"}));
+  request.topic_data.push_back(request.topic_data[0]);
+  const auto response = h.ask(request, 9);
+  EXPECT_EQ(response.responses.at(0).partition_responses.at(0).error_code, ErrorCode::kNone);
+  EXPECT_EQ(response.responses.at(1).partition_responses.at(0).error_code, ErrorCode::kInvalidRequest);
+  EXPECT_EQ(h.records(h.ask(h.fetch("t", 0), 11)).size(), 1u);
 }
 
 TEST(Core, IdleFetchEndsAtItsDeadlineWithoutAThrottleTime) {
