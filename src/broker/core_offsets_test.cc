@@ -57,6 +57,29 @@ TEST(OffsetsTopic, StaysSmallAndKeepsWhatIsAlive) {
   }
 }
 
+TEST(OffsetsTopic, IsNotShrunkWhenPartOfItCannotBeRead) {
+  Offsets h;
+  h.create("t");
+  for (const char* group : {"a", "b"}) {
+    h.commit(group, "t", 7);
+    h.run_syncs();
+  }
+  h.restart();
+  h.core.reset();
+  h.files.kill();
+  const auto spoiled = h.files.open("data/__consumer_offsets-0/00000000000000000000.log", runtime::OpenMode::kWrite);
+  const ByteBuffer noise(8, std::byte{0xff});
+  const ByteView piece(noise);
+  ASSERT_TRUE((*spoiled)->write_at(wire::kBatchHeaderSize, std::span(&piece, 1)));
+  h.start();
+  EXPECT_EQ(h.committed("b", "t"), 7);
+  for (int i = 0; i < 500; ++i) {
+    h.commit("busy", "t", i);
+    h.run_syncs();
+  }
+  EXPECT_EQ(h.log().start_offset(), Offset(0));
+}
+
 TEST(OffsetsTopic, IsShrunkAtTheStartToo) {
   Offsets h;
   h.create("t");
