@@ -10,10 +10,10 @@
 // one may still come after close() returned, when the one before it, or the client library, was stuck.
 //
 // With acks=all the producer is idempotent, and the order is kept inside a lane and partition; a record that is refused
-// and sent again (a batch too large in company) goes before what followed it. With acks 1 or 0 a resend may come twice
-// or out of order. In both cases no record is given up before close(): an accepted record ends with exactly one
-// callback. A broker that is away is waited for; when the client library itself must start anew, what was on its way is
-// sent again, and if the broker does not say within 5 s whether it has it, it may be in the log twice.
+// and sent again (a batch too large in company, unless it is the partition's first) goes before what followed it. With
+// acks 1 or 0 a resend may come twice or out of order. In both cases no record is given up before close(): an accepted
+// record ends with exactly one callback. A broker that is away is waited for; when the client library itself must start
+// anew, what was on its way is sent again; if the broker does not say within 5 s that it has it, it may be there twice.
 //
 // The laws are those of src/flow: token buckets, lanes by stride scheduling, the end-to-end window (Little's law over a
 // maximum filter of the drain rate, as BBR has it), the adaptive window, the pause.

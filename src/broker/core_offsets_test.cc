@@ -11,7 +11,6 @@
 namespace weir::broker {
 namespace {
 
-using protocol::ErrorCode;
 
 constexpr std::uint64_t kLeast = 4000;
 

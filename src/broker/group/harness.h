@@ -106,12 +106,13 @@ class Harness : public GroupHost {
   bool waiting(RequestId id) const { return open.contains(id); }
 
   RequestId join(const JoinAs& as, const std::string& group = "g") {
-    protocol::JoinGroupRequest message{.group_id = group,
-                                       .session_timeout_ms = static_cast<std::int32_t>(as.session / milliseconds(1)),
-                                       .rebalance_timeout_ms = static_cast<std::int32_t>(as.rebalance / milliseconds(1)),
-                                       .member_id = as.member,
-                                       .group_instance_id = as.instance,
-                                       .protocol_type = "consumer"};
+    protocol::JoinGroupRequest message{
+        .group_id = group,
+        .session_timeout_ms = static_cast<std::int32_t>(as.session / milliseconds(1)),
+        .rebalance_timeout_ms = static_cast<std::int32_t>(as.rebalance / milliseconds(1)),
+        .member_id = as.member,
+        .group_instance_id = as.instance,
+        .protocol_type = "consumer"};
     for (const auto& p : as.protocols) message.protocols.push_back({p, to_buffer(as_bytes(as.topics_metadata))});
     const Request request = make(std::move(message), as.version);
     coordinator->join(clock.now(), request);
