@@ -11,7 +11,6 @@
 namespace weir::broker {
 namespace {
 
-
 constexpr std::uint64_t kLeast = 4000;
 
 struct Offsets : CoreHarness {

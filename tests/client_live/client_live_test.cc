@@ -247,7 +247,8 @@ TEST(ClientLive, ABatchThatIsRefusedAndSentAgainInPartsKeepsTheOrder) {
       ASSERT_TRUE((*producer)->send(std::move(record)).accepted());
     }
     sent.push_back(std::move(value));
-    if (i == 0) ASSERT_EQ((*producer)->flush(60s), 0u);  // a broker takes any sequence from a producer it does not know
+    if (i > 0) continue;
+    ASSERT_EQ((*producer)->flush(60s), 0u);  // a broker takes any sequence from a producer that it does not know
   }
   EXPECT_EQ((*producer)->flush(60s), 0u);
   EXPECT_EQ((*producer)->stats().acked, 62u);
