@@ -215,8 +215,8 @@ constexpr Field make_field(std::string_view name, std::size_t offset, FieldSpec 
 template <typename M>
 inline constexpr TypeOps kTypeOps = {[]() -> void* { return new M; }, [](void* m) { delete static_cast<M*>(m); },
                                      []() -> const void* {
-                                       static const M defaults{};
-                                       return &defaults;
+                                       static const M kDefaults{};
+                                       return &kDefaults;
                                      }};
 
 }  // namespace detail

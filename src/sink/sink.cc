@@ -183,7 +183,7 @@ Result<void> check(const SinkSettings& settings) {
 }
 
 Result<std::unique_ptr<Sink>> Sink::open(const SinkSettings& settings) {
-  if (auto fine = check(settings); !fine) return tl::unexpected(fine.error());
+  if (auto fine = client::check(settings.consumer); !fine) return tl::unexpected(fine.error());
   auto state = std::make_unique<State>(settings);
   auto lock = runtime::posix_file_system().lock(settings.database.string() + ".lock");
   if (!lock) return tl::unexpected(lock.error());

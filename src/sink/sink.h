@@ -81,8 +81,8 @@ class SinkCore;
 
 class Sink {
  public:
-  /// Opens the store and starts; succeeds without a broker. Fails when check() does, or the database cannot be opened
-  /// or is in use.
+  /// Opens the store and starts; succeeds without a broker. Fails when the settings contradict each other, or the
+  /// database cannot be opened or is in use. What only the client library refuses (see check()) ends the sink later.
   static Result<std::unique_ptr<Sink>> open(const SinkSettings& settings);
   /// stop() with a deadline of zero when it was not called.
   ~Sink();
