@@ -280,59 +280,65 @@ SinkCore::Batch SinkCore::next_batch(Now now) {
   std::size_t room = settings_.max_transaction;
   if (rate_) room = std::min(room, static_cast<std::size_t>(std::max(1.0, rate_->rate() * kRateSlice)));
   for (const bool urgent : {true, false}) {
-    if (batch.rows.size() >= room) break;
-    const WallTime newest = newest_that_fits(urgent, room - batch.rows.size(), now);
-    for (auto queue = queues_.begin(); queue != queues_.end() && batch.rows.size() < room; ++queue) {
-      if (queue->second.urgent == urgent) add_front(queue, room, newest, now, batch);
-    }
+    if (batch.rows.size() < room) add_oldest(urgent, room - batch.rows.size(), now, batch);
   }
   return batch;
 }
 
 // The oldest records go first, whatever their partition: a share for each partition would let the busiest ones grow
 // old, and the group's lag is that of its oldest.
-WallTime SinkCore::newest_that_fits(bool urgent, std::size_t room, Now now) const {
-  std::vector<WallTime> times;
-  for (const auto& [partition, queue] : queues_) {
-    if (queue.urgent != urgent || queue.pending.empty() || !is_free(queue.pending.front(), now)) continue;
+void SinkCore::add_oldest(bool urgent, std::size_t room, Now now, Batch& batch) {
+  struct Candidate {
+    WallTime time;
+    std::size_t from;
+  };
+  std::vector<Queues::iterator> from;
+  std::vector<Candidate> candidates;
+  for (auto queue = queues_.begin(); queue != queues_.end(); ++queue) {
+    if (queue->second.urgent != urgent) continue;
     WallTime newest = WallTime::min();
-    for (std::size_t i = 0; i < std::min(room, queue.pending.size()); ++i) {
-      newest = std::max(newest, queue.pending[i].record.timestamp);  // order inside the partition stays
-      times.push_back(newest);
+    for (std::size_t i = 0; const Pending& pending : queue->second.pending) {
+      if (i++ == room || !is_free(pending, now)) break;
+      newest = std::max(newest, pending.record.timestamp);  // order inside the partition stays
+      candidates.push_back({newest, from.size()});
     }
+    from.push_back(queue);
   }
-  if (times.size() <= room) return WallTime::max();
-  const auto last = times.begin() + static_cast<std::ptrdiff_t>(room) - 1;
-  std::nth_element(times.begin(), last, times.end());
-  return *last;
+  if (candidates.size() > room) {
+    const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(room);
+    std::nth_element(candidates.begin(), end, candidates.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.time < b.time; });
+    candidates.erase(end, candidates.end());
+  }
+  std::vector<std::size_t> counts(from.size());
+  for (const Candidate& candidate : candidates) ++counts[candidate.from];
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (counts[i] > 0) add_front(from[i], counts[i], batch);
+  }
 }
 
 bool SinkCore::is_free(const Pending& pending, Now now) {
   return pending.state == State::kDeadLettered || (pending.state == State::kReady && pending.retry_at <= now.mono);
 }
 
-void SinkCore::add_front(Queues::iterator queue, std::size_t room, WallTime newest, Now now, Batch& batch) {
-  std::size_t taken = 0;
-  for (Pending& pending : queue->second.pending) {
-    if (batch.rows.size() >= room || pending.record.timestamp > newest) break;
-    if (pending.state == State::kReady && pending.retry_at <= now.mono) {
-      const bool has_place = pending.source != nullptr && pending.source_pos.has_value();
-      batch.rows.push_back({.partition = &queue->first,
-                            .offset = pending.record.offset,
-                            .server_id = pending.entry.server_id,
-                            .level = pending.entry.level,
-                            .message = pending.entry.message,
-                            .timestamp = pending.entry.timestamp,
-                            .source = has_place ? std::optional<std::string_view>(*pending.source) : std::nullopt,
-                            .source_pos = has_place ? pending.source_pos : std::nullopt});
-      batch.of_row.push_back(&pending);
-    } else if (pending.state != State::kDeadLettered) {
-      break;
-    }
-    ++taken;
-    batch.next[queue->first] = pending.record.offset + 1;
+void SinkCore::add_front(Queues::iterator queue, std::size_t count, Batch& batch) {
+  auto& [partition, waiting] = *queue;
+  for (std::size_t i = 0; i < count; ++i) {
+    Pending& pending = waiting.pending[i];
+    batch.next[partition] = pending.record.offset + 1;
+    if (pending.state == State::kDeadLettered) continue;
+    const bool has_place = pending.source != nullptr && pending.source_pos.has_value();
+    batch.rows.push_back({.partition = &partition,
+                          .offset = pending.record.offset,
+                          .server_id = pending.entry.server_id,
+                          .level = pending.entry.level,
+                          .message = pending.entry.message,
+                          .timestamp = pending.entry.timestamp,
+                          .source = has_place ? std::optional<std::string_view>(*pending.source) : std::nullopt,
+                          .source_pos = has_place ? pending.source_pos : std::nullopt});
+    batch.of_row.push_back(&pending);
   }
-  if (taken > 0) batch.taken.emplace_back(queue, taken);
+  batch.taken.emplace_back(queue, count);
 }
 
 void SinkCore::write(Now now, Batch batch) {

@@ -100,8 +100,8 @@ class SinkCore {
   void send_dead_letters(Now now);
   bool may_write(Now now);
   Batch next_batch(Now now);
-  void add_front(Queues::iterator queue, std::size_t room, WallTime newest, Now now, Batch& batch);
-  WallTime newest_that_fits(bool urgent, std::size_t room, Now now) const;
+  void add_oldest(bool urgent, std::size_t room, Now now, Batch& batch);
+  static void add_front(Queues::iterator queue, std::size_t count, Batch& batch);
   static bool is_free(const Pending& pending, Now now);
   void write(Now now, Batch batch);
   void stored(const Batch& batch, const Written& written, Duration took);

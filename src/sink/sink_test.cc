@@ -498,6 +498,21 @@ TEST(Sink, ErrorsOvertakeABacklogBehindASlowStore) {
   EXPECT_LT(w.core->stats().stored, 200u);
 }
 
+TEST(Sink, NoPartitionIsLeftBehindWhenRecordsComeInBurstsOfOneMillisecond) {
+  SinkSettings settings;
+  settings.records_per_second = 100;
+  World w(settings);
+  w.put_many(kP0, 24);
+  w.put_many(kP1, 1);
+  for (int i = 0; i < 20; ++i) {  // each is two transactions
+    w.put_many(kP0, 19, 24 + 19 * i);
+    w.put_many(kP1, 1, 1 + i);
+    w.run(190ms);
+  }
+  EXPECT_GE(w.core->stats().stored, 390u);
+  EXPECT_LE(w.core->stats().latency.max, 600ms);  // what was there first takes 250 ms
+}
+
 TEST(Sink, MarkersOfTransactionsArePassed) {
   World w;
   w.put_many(kP0, 3);
