@@ -46,16 +46,18 @@ struct ConsumerSettings {
   std::size_t high_watermark = 1000;   ///< records of one partition handed out and unfinished: hold at this; from 1
   std::size_t low_watermark = 500;     ///< and go on at this; 0 <= low < high
   /// At least 1 MiB. Half of it bounds what is handed out and unfinished (the batch that passes it is still handed
-  /// out), a quarter what is read ahead. The client library's prefetch is apart: a 128th of it for each partition, not
-  /// below 128 KiB (two fetches) nor above 1 MiB; so 32 partitions fill the last quarter and more of them go beyond.
-  /// What the application makes of a record is its own: `weir sink` holds each message twice.
+  /// out), a quarter what is read ahead. The client library's prefetch is apart: for each partition a 128th of it, not
+  /// above 1 MiB, or two fetches where `max_partition_fetch_bytes` is set. So 32 partitions fill the last quarter; more
+  /// of them, or larger fetches, go beyond, which is logged. What the application makes of a record is its own: `weir
+  /// sink` holds each message twice.
   Bytes buffer_memory = defaults::kBufferMemory;
 
   Bytes fetch_min_bytes = 1;  ///< `fetch.min.bytes`
   /// `fetch.max.wait.ms`. Below Kafka's 500: while a fetch waits for idle partitions, a busy one whose prefetch is
   /// empty waits too.
   Duration fetch_max_wait = std::chrono::milliseconds(100);
-  Bytes max_partition_fetch_bytes = 0;                     ///< `max.partition.fetch.bytes`; 0: derived
+  /// `max.partition.fetch.bytes`; 0: half of a partition's prefetch, not above 64 KiB.
+  Bytes max_partition_fetch_bytes = 0;
   Duration session_timeout = std::chrono::seconds(10);     ///< `session.timeout.ms`
   Duration heartbeat_interval = std::chrono::seconds(3);   ///< `heartbeat.interval.ms`
   Duration max_poll_interval = std::chrono::minutes(5);    ///< `max.poll.interval.ms`
@@ -177,7 +179,8 @@ class Consumer {
   /// handed out again first, in order. Records of an assignment that is over are dropped: their new owner reads them.
   void give_back(std::vector<ConsumedRecord> records);
 
-  /// The partitions that are read now, those about to be given up included.
+  /// The partitions that are read now, those about to be given up included. One that is ours and without a leader is
+  /// not among them: it follows when its leader answers.
   std::vector<TopicPartition> assignment() const;
   /// True from the first assignment on, while partitions (or none) are assigned and no rebalance is under way.
   bool assigned() const;

@@ -13,6 +13,7 @@ using client::name_of;
 namespace {
 
 constexpr Duration kLookUp = std::chrono::seconds(3);           // per attempt; the group goes on meanwhile
+constexpr Duration kLookUpLate = std::chrono::seconds(1);       // the same while other partitions' commits wait for it
 constexpr Duration kRetry = std::chrono::milliseconds(500);     // between attempts
 constexpr Duration kCommitAnswer = std::chrono::seconds(5);     // then the commit counts as failed
 constexpr Duration kReadFirst = std::chrono::milliseconds(50);  // between looks whether all in memory was handed out
@@ -73,8 +74,9 @@ MonoTime ConsumerCore::step() {
   commit_hidden_tails();
   go_on_revoking(now);
   send_commits(now);
-  const bool busy = !to_assign_.empty() || revocation_ || leaving_;
+  const bool busy = revocation_ || leaving_;
   MonoTime next = now.mono + (busy ? kTick : std::chrono::milliseconds(100));
+  if (!to_assign_.empty() && !revocation_) next = std::min(next, assign_at_);
   for (const auto& [partition, when] : out_of_range_) next = std::min(next, when);
   return next;
 }
@@ -84,11 +86,13 @@ void ConsumerCore::handle(Now now, ConsumerEvent& event) {
     case ConsumerEvent::Kind::kAssign: {
       to_assign_.insert(to_assign_.end(), event.partitions.begin(), event.partitions.end());
       assign_at_ = now.mono;
+      answered_ = event.partitions.empty();
+      if (answered_) transport_->start({});
       std::lock_guard lock(mutex_);
       ++stats_.rebalances;
-      rebalancing_ = !to_assign_.empty();
-      if (to_assign_.empty()) ever_assigned_ = true;
-      break;
+      rebalancing_ = !answered_;
+      if (answered_) ever_assigned_ = true;
+      return;
     }
     case ConsumerEvent::Kind::kRevoke: {
       std::lock_guard lock(mutex_);
@@ -135,7 +139,6 @@ void ConsumerCore::handle(Now now, ConsumerEvent& event) {
     case ConsumerEvent::Kind::kOutOfRange: out_of_range_.emplace_back(event.partition, now.mono); return;
     case ConsumerEvent::Kind::kFatal: fail_for_good(*event.error); return;
   }
-  if (to_assign_.empty()) transport_->start({});  // an assignment of nothing is answered too
 }
 
 void ConsumerCore::fail_for_good(Error error) {
@@ -146,16 +149,17 @@ void ConsumerCore::fail_for_good(Error error) {
   data_.ring();
 }
 
-// Finds where each new partition starts, then begins reading it.
+// Finds where each new partition starts, then begins reading it. One that cannot be asked for holds up neither the
+// others nor the group: it is begun when its leader is back.
 void ConsumerCore::try_assign(Now now) {
   if (to_assign_.empty() || now.mono < assign_at_ || revocation_) return;
-  auto known = transport_->look_up(to_assign_, kLookUp);
+  const auto known = transport_->look_up(to_assign_, answered_ ? kLookUpLate : kLookUp);
+  assign_at_ = clock_.now().mono + kRetry;
   if (!known) {
     if (log_.allow(now.mono)) {
       log::warn("group {}: offsets of {} partitions cannot be read ({}); trying again", settings_.group_id,
                 to_assign_.size(), known.error().message);
     }
-    assign_at_ = now.mono + kRetry;
     return;
   }
   if (closing()) return to_assign_.clear();  // since it was asked
@@ -164,7 +168,9 @@ void ConsumerCore::try_assign(Now now) {
     const auto start = start_of(partition);
     if (!start) return to_assign_.clear();  // stopped for good: poll() says why
     found.push_back(*start);
+    std::erase(to_assign_, partition.partition);
   }
+  if (found.empty() && answered_) return;
   std::vector<client::StartAt> starts;
   {
     std::lock_guard lock(mutex_);
@@ -178,10 +184,12 @@ void ConsumerCore::try_assign(Now now) {
       // Stored, and ended before the commit: without this the group would be seen behind until something new comes.
       if (found[i].kept_elsewhere && start > committed.value_or(Offset{0})) to_commit_[partition] = start;
     }
-    ever_assigned_ = true;
-    rebalancing_ = false;
+    if (!answered_) {
+      ever_assigned_ = true;
+      rebalancing_ = false;
+    }
   }
-  to_assign_.clear();
+  answered_ = true;
   transport_->start(starts);
   data_.ring();
 }

@@ -1,8 +1,8 @@
 // What a Consumer is without its thread: assignments, watermarks, commits. A thread, or a test in virtual time, steps
 // it.
 //
-//   kAssign -> look_up -> on_assign -> start      (retried until the coordinator answers)
-//   kRevoke -> wait for handed-out records -> on_revoke -> commit the prefix -> stop
+//   kAssign -> look_up -> on_assign -> start      (retried until the coordinator answers, and for what look_up left
+//   out) kRevoke -> wait for handed-out records -> on_revoke -> commit the prefix -> stop
 //
 // Threads: step() from one thread at a time; hooks run inside it, without a lock. poll() from any thread, one at a
 // time. The rest under mutex_. The transport is never called with mutex_ held: its wake-ups come while it holds locks
@@ -125,6 +125,7 @@ class ConsumerCore {
   std::vector<client::ConsumerEvent> events_;
   std::vector<TopicPartition> to_assign_;
   MonoTime assign_at_{};
+  bool answered_ = true;  // the last kAssign, by start()
   std::optional<Revocation> revocation_;
   std::vector<std::pair<TopicPartition, MonoTime>> out_of_range_;
   bool leaving_ = false;

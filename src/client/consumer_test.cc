@@ -227,6 +227,51 @@ TEST(ConsumerTest, AnExpiredOffsetIsAGapThatIsTold) {
   EXPECT_THAT(failed.error().message, testing::HasSubstr("3 to 39"));
 }
 
+TEST(ConsumerTest, APartitionWithoutALeaderDoesNotHoldUpTheOthers) {
+  World w(2, 5);
+  w.broker.set_committed("g", kP1, Offset(2));
+  w.broker.leaderless = {kP1};
+  std::vector<TopicPartition> begun;
+  ConsumerHooks hooks;
+  hooks.on_assign = [&](const AssignedPartition& one) {
+    return begun.push_back(one.partition), std::optional<Offset>{};
+  };
+  Member m(w.broker, of_group(), hooks);
+  w.run({&m}, 2s);
+  EXPECT_TRUE(m.consumer.assigned());
+  EXPECT_THAT(m.consumer.assignment(), ElementsAre(kP0));
+  EXPECT_THAT(offsets(m.poll_all()), ElementsAre(0, 1, 2, 3, 4));
+  w.broker.leaderless.clear();
+  w.run({&m}, 1s);
+  EXPECT_THAT(offsets(m.poll_all()), ElementsAre(2, 3, 4));
+  EXPECT_THAT(begun, ElementsAre(kP0, kP1));
+  EXPECT_EQ(m.consumer.stats().rebalances, 1u);
+}
+
+TEST(ConsumerTest, APartitionWithoutALeaderCanBeGivenUp) {
+  World w(2, 5);
+  w.broker.leaderless = {kP0, kP1};
+  Member a(w.broker, of_group());
+  w.run({&a}, 1s);
+  EXPECT_TRUE(a.consumer.assigned());  // the group does not wait for leaders
+  EXPECT_THAT(a.consumer.assignment(), IsEmpty());
+  Member b(w.broker, of_group());
+  w.run({&a, &b}, 1s);
+  w.broker.leaderless.clear();
+  w.run({&a, &b}, 1s);
+  EXPECT_EQ(a.poll_all().size(), 5u);
+  EXPECT_EQ(b.poll_all().size(), 5u);
+  w.broker.leaderless = {kP0, kP1};
+  w.broker.drop_members("g");
+  w.run({&a, &b}, 1s);
+  a.consumer.close(1s);
+  w.run({&a, &b}, 100ms);
+  EXPECT_TRUE(a.core->ended_well());
+  w.broker.leaderless.clear();
+  w.run({&b}, 1s);
+  EXPECT_EQ(b.poll_all().size(), 10u);
+}
+
 TEST(ConsumerTest, WithoutACommitTheResetPolicyDecides) {
   World w(1, 5);
   auto latest = of_group("latest");

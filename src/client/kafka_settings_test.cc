@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "client/rdkafka_common.h"
 #include "client/transport.h"
 
 namespace weir::client {
@@ -82,6 +83,19 @@ TEST(KafkaSettingsTest, BothSpellingsMeanTheSame) {
   EXPECT_EQ(java->max_request_size, library->max_request_size);
   EXPECT_EQ(consumer_settings({{"fetch.wait.max.ms", "5"}})->fetch_max_wait,
             consumer_settings({{"fetch.max.wait.ms", "5ms"}})->fetch_max_wait);
+}
+
+TEST(KafkaSettingsTest, ThePrefetchOfThirtyTwoPartitionsIsAQuarterOfTheMemory) {
+  for (const Bytes memory : {kMiB, 5 * kMiB, 16 * kMiB, 32 * kMiB, 256 * kMiB}) {
+    ConsumerSettings settings;
+    settings.buffer_memory = memory;
+    std::map<std::string, std::string> values;
+    for (const auto& [name, value] : library_settings(settings)) values[name] = value;
+    const Bytes prefetch = std::stoul(values["queued.max.messages.kbytes"]) * kKiB;
+    const Bytes fetch = std::stoul(values["max.partition.fetch.bytes"]);
+    EXPECT_LE(32 * prefetch, memory / 4) << memory;
+    EXPECT_LE(2 * fetch, prefetch) << memory;
+  }
 }
 
 TEST(KafkaSettingsTest, RefusalsNameTheSettingAndTheReason) {

@@ -178,6 +178,7 @@ class MemoryConsumer final : public ConsumerTransport {
     if (!broker_.up || !broker_.answering) return fail(ErrorKind::kUnavailable, "no broker");
     std::vector<AssignedPartition> found;
     for (const auto& partition : partitions) {
+      if (broker_.leaderless.contains(partition)) continue;
       AssignedPartition one{partition, std::nullopt, broker_.log(partition).start, broker_.log(partition).end()};
       const auto& committed = group().committed;
       if (auto at = committed.find(partition); at != committed.end()) one.committed = at->second;
@@ -294,7 +295,7 @@ class MemoryConsumer final : public ConsumerTransport {
     broker_.rebalance(group);
   }
   void fetch(const TopicPartition& partition, Fetch& fetch) {
-    if (!broker_.up || !broker_.answering) return;
+    if (!broker_.up || !broker_.answering || broker_.leaderless.contains(partition)) return;
     const auto& log = broker_.log(partition);
     if (fetch.next < log.start) return;
     while (fetch.ready.size() < broker_.prefetch && fetch.next < log.end()) {

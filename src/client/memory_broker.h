@@ -35,10 +35,11 @@ class MemoryBroker {
   Bytes max_message = 1'000'000;  ///< a batch with a larger record is refused whole
   std::size_t batch_records = 1;  ///< records refused together with one that is too large
   bool commits_fail = false;
-  bool leaving_hangs = false;     ///< a member that leaves gets no answer
-  std::function<void()> on_read;  ///< runs once, inside a consumer's next read, before it takes anything
-  bool gives_topic_ids = true;    ///< false: a broker from before topics had ids
-  int failing_reopens = 0;        ///< so many attempts to start a client anew fail
+  std::set<TopicPartition> leaderless;  ///< nothing can be asked or fetched of them
+  bool leaving_hangs = false;           ///< a member that leaves gets no answer
+  std::function<void()> on_read;        ///< runs once, inside a consumer's next read, before it takes anything
+  bool gives_topic_ids = true;          ///< false: a broker from before topics had ids
+  int failing_reopens = 0;              ///< so many attempts to start a client anew fail
   /// Every producer's library gives up at once on what it holds, as after a fatal error. True: it had been appended.
   void break_producers(bool appended);
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "client/admin.h"
+#include "client/assigned.h"
 #include "client/kafka_settings.h"
 #include "client/rdkafka_common.h"
 #include "client/transport.h"
@@ -16,19 +17,24 @@
 namespace weir::client {
 namespace {
 
-constexpr Bytes kFetchBytes = 64 * kKiB;  // of one partition: well-compressed records grow twentyfold once unpacked
+constexpr Bytes kFetchBytes = 64 * kKiB;  // at most: well-compressed records grow twentyfold once unpacked
 constexpr Bytes kLargestBatch = kMiB;  // brokers take batches up to about this by default; a fetch must not be smaller
 constexpr std::size_t kPartitionsPlannedFor = 32;
 constexpr Duration kNudge = std::chrono::milliseconds(2);  // between two
 
-Bytes partition_fetch_bytes(const ConsumerSettings& s) {
-  return s.max_partition_fetch_bytes > 0 ? s.max_partition_fetch_bytes : kFetchBytes;
+/// A quarter of the memory is for the prefetch, shared by the partitions; the library's limit is for each of them, and
+/// is fixed before it is known how many there will be.
+Bytes share_of_partition(const ConsumerSettings& s) {
+  return std::clamp<Bytes>(s.buffer_memory / 4 / kPartitionsPlannedFor, 2 * kKiB, kMiB);
 }
-/// A quarter of the memory is for the prefetch, shared by the partitions. Room for two fetches at least: a prefetch
-/// that one fetch fills is refilled only when the wait for idle partitions (fetch.max.wait.ms) is over.
+/// Half a prefetch: one that a single fetch fills is refilled only when the wait for idle partitions
+/// (fetch.max.wait.ms) is over.
+Bytes partition_fetch_bytes(const ConsumerSettings& s) {
+  return s.max_partition_fetch_bytes > 0 ? s.max_partition_fetch_bytes
+                                         : std::min(kFetchBytes, share_of_partition(s) / 2);
+}
 Bytes prefetch_bytes(const ConsumerSettings& s) {
-  const Bytes share = std::clamp<Bytes>(s.buffer_memory / 4 / kPartitionsPlannedFor, 64 * kKiB, kMiB);
-  return std::max(share, 2 * partition_fetch_bytes(s));
+  return std::max(share_of_partition(s), 2 * partition_fetch_bytes(s));
 }
 
 }  // namespace
@@ -161,6 +167,9 @@ class RdConsumer final : public ConsumerTransport {
       }
     }
     look_for_fatal_error(out);
+    for (const auto& partition : std::exchange(seek_again_, {})) {
+      if (auto part = find(partition); part && part->seek_to) carry_out_seek(partition, *part);
+    }
     std::lock_guard lock(events_mutex_);
     for (auto& event : events_) out.push_back(std::move(event));
     events_.clear();
@@ -177,48 +186,54 @@ class RdConsumer final : public ConsumerTransport {
     RdList committed = make_list(partitions);
     if (auto e = rd_kafka_committed(client_, committed.get(), left()))
       return tl::unexpected(error_of(e, "committed offsets"));
-    RdList first = make_list(partitions, RD_KAFKA_OFFSET_BEGINNING);
-    if (auto e = rd_kafka_offsets_for_times(client_, first.get(), left()))
-      return tl::unexpected(error_of(e, "first offsets"));
-    RdList end = make_list(partitions, RD_KAFKA_OFFSET_END);
-    if (auto e = rd_kafka_offsets_for_times(client_, end.get(), left()))
-      return tl::unexpected(error_of(e, "end offsets"));
+    auto ends = ends_of(partitions, left() / 2);
+    const bool together = std::any_of(ends.begin(), ends.end(), [](const auto& one) { return !one.error; });
     std::vector<AssignedPartition> found;
-    for (const auto& partition : partitions) {
-      auto offset_in = [&](const RdList& list) -> Result<std::optional<Offset>> {
-        const auto* one =
-            rd_kafka_topic_partition_list_find(list.get(), partition.topic.c_str(), partition.partition.value);
-        if (one->err)
-          return tl::unexpected(
-              error_of(one->err, fmt::format("offsets of {}-{}", partition.topic, partition.partition.value)));
-        if (one->offset < 0) return std::optional<Offset>{};
-        return std::optional<Offset>(one->offset);
-      };
-      AssignedPartition one{partition, {}, {}, {}};
-      for (auto [list, to] : {std::pair{&committed, &one.committed}, {&first, &one.log_start}, {&end, &one.log_end}}) {
-        auto offset = offset_in(*list);
-        if (!offset) return tl::unexpected(offset.error());
-        *to = *offset;
+    for (std::size_t i = 0; i < partitions.size(); ++i) {
+      if (!together) ends[i] = ends_of({partitions[i]}, left() / static_cast<int>(partitions.size() - i)).front();
+      const auto& next = committed->elems[i];  // in the order of the question
+      if (const auto e = next.err ? next.err : ends[i].error) {
+        log_.line(4, "OFFSETS", fmt::format("{} is not read yet: {}", name_of(partitions[i]), rd_kafka_err2str(e)));
+        continue;
       }
-      found.push_back(std::move(one));
+      auto known = [](std::int64_t offset) { return offset < 0 ? std::nullopt : std::optional(Offset(offset)); };
+      found.push_back({partitions[i], known(next.offset), known(ends[i].first), known(ends[i].end)});
     }
     return found;
   }
 
   void start(const std::vector<StartAt>& partitions) override {
-    RdList list(rd_kafka_topic_partition_list_new(static_cast<int>(partitions.size())));
+    auto given = std::exchange(to_answer_, std::nullopt);
+    if (!given) {
+      for (const auto& one : partitions) seek(one.partition, one.offset);
+      return;
+    }
+    // The library takes an assignment whole. What is to start later is put at the end of its log and sought from there.
+    RdList list = make_list(*given, RD_KAFKA_OFFSET_END);
     for (const auto& one : partitions) {
       const auto& [topic, partition] = one.partition;
-      rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), partition.value)->offset = one.offset.value;
+      if (auto* to = rd_kafka_topic_partition_list_find(list.get(), topic.c_str(), partition.value))
+        to->offset = one.offset.value;
+    }
+    for (auto& partition : *given) {
       auto part = std::make_shared<Partition>();
+      part->in_place = std::any_of(partitions.begin(), partitions.end(),
+                                   [&](const auto& one) { return one.partition == partition; });
       // Cut off before fetching begins, so nothing of it comes through the main queue.
-      part->queue.reset(rd_kafka_queue_get_partition(client_, topic.c_str(), partition.value));
+      part->queue.reset(rd_kafka_queue_get_partition(client_, partition.topic.c_str(), partition.partition.value));
       if (part->queue) {
         rd_kafka_queue_forward(part->queue.get(), nullptr);
         enable_wake(part->queue.get());
       }
       std::unique_lock lock(partitions_mutex_);
-      partitions_[one.partition] = std::move(part);
+      partitions_[std::move(partition)] = std::move(part);
+    }
+    const Bytes ahead = partitions_.size() * prefetch_bytes(settings_);
+    if (const Bytes planned = settings_.buffer_memory / 4; ahead > planned) {
+      log_.line(4, "PREFETCH",
+                fmt::format("{} partitions may be read ahead by {} KiB in all, {} KiB more than the quarter of "
+                            "buffer.memory that is meant for it; more members of the group would share them",
+                            partitions_.size(), ahead / kKiB, (ahead - planned) / kKiB));
     }
     if (cooperative()) {
       check(rd_kafka_incremental_assign(client_, list.get()));
@@ -245,18 +260,21 @@ class RdConsumer final : public ConsumerTransport {
   }
 
   void seek(const TopicPartition& partition, Offset offset) override {
-    if (auto part = find(partition)) {
+    auto part = find(partition);
+    if (!part) return;
+    {
       std::lock_guard lock(part->mutex);
-      part->end.reset();
+      part->in_place = false;
     }
-    RdList list = make_list({partition}, offset.value);
-    check(rd_kafka_seek_partitions(client_, list.get(), 2000));
+    part->seek_to = offset;
+    carry_out_seek(partition, *part);
   }
 
   void read(const TopicPartition& partition, std::size_t max, std::vector<ConsumedRecord>& out) override {
     auto part = find(partition);
     if (!part || !part->queue) return;
     std::lock_guard lock(part->mutex);
+    if (!part->in_place) return;
     max = std::min<std::size_t>(max, 1024);
     std::vector<rd_kafka_message_t*> messages(max);
     const ssize_t count = rd_kafka_consume_batch_queue(part->queue.get(), 0, messages.data(), max);
@@ -277,7 +295,7 @@ class RdConsumer final : public ConsumerTransport {
     auto part = find(partition);
     if (!part) return std::nullopt;
     std::lock_guard lock(part->mutex);
-    return part->end;
+    return part->in_place ? part->end : std::nullopt;
   }
 
   std::optional<Offset> log_end(const TopicPartition& partition) const override {
@@ -355,8 +373,31 @@ class RdConsumer final : public ConsumerTransport {
     std::mutex mutex;
     RdQueue queue;
     bool read_since_nudge = false;
-    std::optional<Offset> end;  // where the log ended when everything prefetched had been read
+    std::optional<Offset> end;      // where the log ended when everything prefetched had been read
+    bool in_place = true;           // false: to be sought first, what comes meanwhile is not to be read
+    std::optional<Offset> seek_to;  // asked for and not done; of the thread that steps
   };
+
+  struct Ends {
+    rd_kafka_resp_err_t error;
+    std::int64_t first;
+    std::int64_t end;
+  };
+  // One leader that does not answer in time fails them all. (rd_kafka_query_watermark_offsets() waits a minute for it.)
+  std::vector<Ends> ends_of(const std::vector<TopicPartition>& partitions, int wait_ms) {
+    RdList first = make_list(partitions, RD_KAFKA_OFFSET_BEGINNING);
+    RdList end = make_list(partitions, RD_KAFKA_OFFSET_END);
+    const int each = std::max(1, wait_ms / 2);
+    auto failed = rd_kafka_offsets_for_times(client_, first.get(), each);
+    if (!failed) failed = rd_kafka_offsets_for_times(client_, end.get(), each);
+    std::vector<Ends> found;
+    for (int i = 0; i < first->cnt; ++i) {
+      const auto& low = first->elems[i];
+      const auto& high = end->elems[i];
+      found.push_back({failed ? failed : low.err ? low.err : high.err, low.offset, high.offset});
+    }
+    return found;
+  }
 
   void enable_wake(rd_kafka_queue_t* queue) {
     rd_kafka_queue_cb_event_enable(
@@ -374,6 +415,21 @@ class RdConsumer final : public ConsumerTransport {
     if (rd_kafka_error_t* error = rd_kafka_sasl_set_credentials(client_, username_.c_str(), password_.c_str())) {
       rd_kafka_error_destroy(error);
     }
+  }
+  // The library may be busy, or about to start the partition: then serve() tries again.
+  void carry_out_seek(const TopicPartition& partition, Partition& part) {
+    RdList list = make_list({partition}, part.seek_to->value);
+    rd_kafka_error_t* error = rd_kafka_seek_partitions(client_, list.get(), 2000);
+    if (error != nullptr || list->elems[0].err) {
+      if (error == nullptr) log_.line(4, "SEEK", rd_kafka_err2str(list->elems[0].err));
+      check(error);
+      seek_again_.push_back(partition);
+      return;
+    }
+    part.seek_to.reset();
+    std::lock_guard lock(part.mutex);
+    part.in_place = true;
+    part.end.reset();
   }
   static void drop_queues(const std::map<TopicPartition, std::shared_ptr<Partition>>& partitions) {
     for (const auto& [name, part] : partitions) {
@@ -417,6 +473,7 @@ class RdConsumer final : public ConsumerTransport {
   void rebalance(rd_kafka_event_t* event, std::vector<ConsumerEvent>& out) {
     auto partitions = partitions_of(*rd_kafka_event_topic_partition_list(event));
     if (rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+      to_answer_ = partitions;
       out.push_back({ConsumerEvent::Kind::kAssign, std::move(partitions)});
     } else {
       const bool lost = rd_kafka_assignment_lost(client_) != 0;
@@ -492,7 +549,12 @@ class RdConsumer final : public ConsumerTransport {
     const TopicPartition partition{rd_kafka_topic_name(message->rkt), PartitionId(message->partition)};
     if (auto part = find(partition); part && part->queue) {
       rd_kafka_queue_forward(part->queue.get(), nullptr);
-      seek(partition, Offset(message->offset));
+      bool in_place = false;
+      {
+        std::lock_guard lock(part->mutex);
+        in_place = part->in_place;
+      }
+      if (in_place) seek(partition, Offset(message->offset));
     }
   }
 
@@ -506,6 +568,8 @@ class RdConsumer final : public ConsumerTransport {
   std::string password_;
   std::atomic<MonoTime> nudged_at_{MonoTime{}};
   bool leaving_ = false;
+  std::optional<std::vector<TopicPartition>> to_answer_;  // the assignment that start() answers
+  std::vector<TopicPartition> seek_again_;
 
   mutable std::shared_mutex partitions_mutex_;
   std::map<TopicPartition, std::shared_ptr<Partition>> partitions_;

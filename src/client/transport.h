@@ -81,7 +81,7 @@ struct StartAt {
 /// What the group, the log or the network wants from the core. Answered by calls, in whatever later step.
 struct ConsumerEvent {
   enum class Kind : std::uint8_t {
-    kAssign,      ///< answer with start()
+    kAssign,      ///< answer with start(), of those that can be started yet
     kRevoke,      ///< answer with stop()
     kLost,        ///< as kRevoke, but nothing can be committed any more
     kCommitted,   ///< `offsets` were acknowledged, or `error` says why not
@@ -100,10 +100,11 @@ class ConsumerTransport {
   virtual ~ConsumerTransport() = default;
   /// Keeps the membership alive and appends what happened.
   virtual void serve(std::vector<ConsumerEvent>& out) = 0;
-  /// Committed offset (empty: none), first and end offset of each partition; fails when they cannot be learnt within
-  /// `wait`.
+  /// Committed offset (empty: none), first and end offset of each partition, without those whose leader is missing or
+  /// does not answer; fails when the group's coordinator does not. All within `wait`.
   virtual Result<std::vector<AssignedPartition>> look_up(const std::vector<TopicPartition>& partitions,
                                                          Duration wait) = 0;
+  /// The first call after a kAssign answers it; those of its partitions that were left out may follow in later calls.
   virtual void start(const std::vector<StartAt>& partitions) = 0;
   virtual void stop(const std::vector<TopicPartition>& partitions) = 0;
   virtual void seek(const TopicPartition& partition, Offset offset) = 0;
