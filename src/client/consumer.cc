@@ -1,28 +1,23 @@
 #include "weir/consumer.h"
 
-#include <future>
-#include <thread>
+#include <atomic>
 
 #include "base/clock.h"
-#include "client/blocked_signals.h"
 #include "client/consumer_core.h"
 #include "client/kafka_settings.h"
+#include "client/step_thread.h"
 #include "client/transport.h"
-#include "runtime/process.h"
 
 namespace weir {
 
 namespace {
 
 constexpr Duration kCloseGrace = std::chrono::milliseconds(200);  // for what is running when the deadline passes
-constexpr Duration kEndGrace = std::chrono::seconds(1);           // for the client library's own threads to end
 
 }  // namespace
 
-/// Steps the core until the group was left or there is no more time for it.
-struct Consumer::Worker {
-  std::thread thread;
-  std::future<void> ended;
+struct Consumer::Worker : client::StepThread {
+  using StepThread::StepThread;
 };
 
 Result<std::unique_ptr<Consumer>> Consumer::open(const ConsumerSettings& settings, ConsumerHooks hooks) {
@@ -39,21 +34,7 @@ Result<std::unique_ptr<Consumer>> Consumer::open(const ConsumerSettings& setting
 }
 
 Consumer::Consumer(std::shared_ptr<ConsumerCore> core, bool threaded) : core_(std::move(core)) {
-  if (!threaded) return;
-  core_->set_threaded();
-  worker_ = std::make_unique<Worker>();
-  client::BlockedSignals blocked;
-  std::promise<void> end;
-  worker_->ended = end.get_future();
-  worker_->thread = std::thread([core = core_, end = std::move(end)]() mutable {
-    runtime::name_thread("weir-consumer");
-    while (!core->finished()) {
-      const MonoTime next = core->step();
-      core->wait_for_work(std::min(next, system_clock().now().mono + std::chrono::milliseconds(100)));
-    }
-    core->release_transport();
-    end.set_value();
-  });
+  if (threaded) worker_ = std::make_unique<Worker>(core_, "weir-consumer");
 }
 
 Consumer::~Consumer() {
@@ -65,13 +46,7 @@ Consumer::~Consumer() {
   }
   close(Duration::zero());
   core_->end_hooks();
-  if (!worker_) return;
-  // A hook that never returns, or a client library that does not end, keeps the thread; it owns all it needs.
-  if (!core_->in_hook() && worker_->ended.wait_for(kEndGrace) == std::future_status::ready) {
-    worker_->thread.join();
-  } else {
-    worker_->thread.detach();
-  }
+  if (worker_) worker_->end(core_->in_hook());
 }
 
 Result<std::vector<ConsumedRecord>> Consumer::poll(Duration wait) { return core_->poll(wait); }

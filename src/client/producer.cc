@@ -1,22 +1,18 @@
 #include "weir/producer.h"
 
 #include <atomic>
-#include <future>
-#include <thread>
 
 #include "base/clock.h"
-#include "client/blocked_signals.h"
 #include "client/kafka_settings.h"
 #include "client/producer_core.h"
+#include "client/step_thread.h"
 #include "client/transport.h"
-#include "runtime/process.h"
 
 namespace weir {
 
 namespace {
 
 constexpr Duration kCloseGrace = std::chrono::milliseconds(200);  // for what is running when the deadline passes
-constexpr Duration kEndGrace = std::chrono::seconds(1);           // for the client library's own threads to end
 
 }  // namespace
 
@@ -40,10 +36,8 @@ std::string_view to_string(ProducerState state) {
   return "";
 }
 
-/// Steps the core until it is closed and everything has been reported.
-struct Producer::Worker {
-  std::thread thread;
-  std::future<void> ended;
+struct Producer::Worker : client::StepThread {
+  using StepThread::StepThread;
 };
 
 Result<std::unique_ptr<Producer>> Producer::open(const ProducerSettings& settings) {
@@ -60,21 +54,7 @@ Result<std::unique_ptr<Producer>> Producer::open(const ProducerSettings& setting
 }
 
 Producer::Producer(std::shared_ptr<ProducerCore> core, bool threaded) : core_(std::move(core)) {
-  if (!threaded) return;
-  core_->set_threaded();
-  worker_ = std::make_unique<Worker>();
-  client::BlockedSignals blocked;
-  std::promise<void> end;
-  worker_->ended = end.get_future();
-  worker_->thread = std::thread([core = core_, end = std::move(end)]() mutable {
-    runtime::name_thread("weir-producer");
-    while (!core->finished()) {
-      const MonoTime next = core->step();
-      core->wait_for_work(std::min(next, system_clock().now().mono + std::chrono::milliseconds(100)));
-    }
-    core->release_transport();
-    end.set_value();
-  });
+  if (threaded) worker_ = std::make_unique<Worker>(core_, "weir-producer");
 }
 
 Producer::~Producer() {
@@ -85,13 +65,7 @@ Producer::~Producer() {
     return;
   }
   close(Duration::zero());
-  if (!worker_) return;
-  // A callback that never returns, or a client library that does not end, keeps the thread; it owns all it needs.
-  if (!core_->in_callback() && worker_->ended.wait_for(kEndGrace) == std::future_status::ready) {
-    worker_->thread.join();
-  } else {
-    worker_->thread.detach();
-  }
+  if (worker_) worker_->end(core_->in_callback());
 }
 
 SendResult Producer::send(Record& record, OnDelivery on_delivery) {
