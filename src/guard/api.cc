@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "guard/group_json.h"
 #include "guard/guard_state.h"
 #include "guard/report.h"
 #include "http/directives.h"
@@ -18,11 +19,6 @@ constexpr std::size_t kShownDecisions = 50;
 
 http::Response answer(const json& body, int status = 200) {
   return {.status = status, .body = body.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"};
-}
-
-template <typename T>
-json or_null(const std::optional<T>& value) {
-  return value ? json(*value) : json(nullptr);
 }
 
 json limit_to_json(const LimitState& limit) {
@@ -49,27 +45,13 @@ json pipeline_to_json(const PipelineStatus& p) {
   return out;
 }
 
-json group_summary(const std::string& name, const GroupLag& group) {
-  return {{"group", name},
-          {"state", group.state},
-          {"members", or_null(group.members)},
-          {"lag", or_null(group.records)},
-          {"lag_seconds", group.time ? json(to_seconds(*group.time)) : json(nullptr)},
-          {"consumed_per_s", or_null(group.consumed_per_s)},
-          {"produced_per_s", or_null(group.produced_per_s)},
-          {"uncommitted_partitions", group.uncommitted},
-          {"stopped", group.stopped()},
-          {"stale", group.stale},
-          {"error", group.error}};
-}
-
 json decision_to_json(const flow::Decision& decision, Now now) {
   return {{"number", decision.number},
           {"when_ms", to_unix_ms(now.wall - (now.mono - decision.when))},
           {"law", decision.law},
           {"scope", to_string(decision.scope)},
           {"signal", {{"kind", to_string(decision.signal.kind)}, {"value", decision.signal.value}}},
-          {"limit", decision.limit ? json(*decision.limit) : json(nullptr)},
+          {"limit", or_null(decision.limit)},
           {"why", decision.why},
           {"until_ms", decision.until ? json(to_unix_ms(now.wall + (*decision.until - now.mono))) : json(nullptr)}};
 }
@@ -162,7 +144,7 @@ http::Response Guard::State::check(const std::string& group) const {
     json body{{"group", group}, {"verdict", word}, {"reason", std::move(reason)}};
     if (lag != nullptr) {
       body["lag"] = or_null(lag->records);
-      body["lag_seconds"] = lag->time ? json(to_seconds(*lag->time)) : json(nullptr);
+      body["lag_seconds"] = seconds_or_null(lag->time);
     }
     auto response = answer(body, status);
     if (status == 429) response.headers.emplace_back("Retry-After", "1");
@@ -220,7 +202,7 @@ std::string Guard::State::status() const {
             {"pipeline", pipeline_status ? pipeline_to_json(pipeline_status()) : json(nullptr)},
             {"groups", json::array()},
             {"journal", json::array()}};
-  for (const auto& [name, group] : snapshot->groups) body["groups"].push_back(group_summary(name, group));
+  for (const auto& [name, group] : snapshot->groups) body["groups"].push_back(group_to_json(name, group));
   std::lock_guard lock(mutex_);
   const auto active = book_.active(now.mono);
   body["directives"] = json::parse(http::directives_to_json(active, now.mono))["directives"];

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "guard/group_json.h"
 #include "metrics/names.h"
 
 namespace weir::guard {
@@ -14,14 +15,9 @@ namespace {
 
 using nlohmann::json;
 
-template <typename T>
-json number_or_null(const std::optional<T>& value) {
-  return value ? json(*value) : json(nullptr);
-}
 json offset_or_null(const std::optional<Offset>& offset) { return offset ? json(offset->value) : json(nullptr); }
-json seconds_or_null(const std::optional<Duration>& time) { return time ? json(to_seconds(*time)) : json(nullptr); }
 
-json group_to_json(const std::string& name, const GroupLag& group) {
+json group_with_partitions(const std::string& name, const GroupLag& group) {
   json partitions = json::array();
   for (const auto& p : group.partitions) {
     partitions.push_back({{"topic", p.partition.topic},
@@ -30,25 +26,15 @@ json group_to_json(const std::string& name, const GroupLag& group) {
                           {"committed", offset_or_null(p.committed)},
                           {"start", offset_or_null(p.start)},
                           {"end", offset_or_null(p.end)},
-                          {"lag", number_or_null(p.records)},
+                          {"lag", or_null(p.records)},
                           {"lag_seconds", seconds_or_null(p.time)},
                           {"lag_seconds_exact", p.time_exact},
                           {"lost", p.lost},
                           {"assigned", p.assigned}});
   }
-  return {{"group", name},
-          {"state", group.state},
-          {"members", number_or_null(group.members)},
-          {"lag", number_or_null(group.records)},
-          {"lag_seconds", seconds_or_null(group.time)},
-          {"consumed_per_s", number_or_null(group.consumed_per_s)},
-          {"produced_per_s", number_or_null(group.produced_per_s)},
-          {"uncommitted_partitions", group.uncommitted},
-          {"unmeasured_partitions", group.unmeasured},
-          {"stopped", group.stopped()},
-          {"stale", group.stale},
-          {"error", group.error},
-          {"partitions", partitions}};
+  json out = group_to_json(name, group);
+  out["partitions"] = std::move(partitions);
+  return out;
 }
 
 std::string escape_label(std::string_view text) {
@@ -76,7 +62,7 @@ void family(std::string& out, const LagSnapshot& snapshot, const Metric& metric,
 std::string lag_to_json(const LagSnapshot& snapshot, MonoTime now, const std::optional<std::string>& only) {
   json groups = json::array();
   for (const auto& [name, group] : snapshot.groups) {
-    if (!only || name == *only) groups.push_back(group_to_json(name, group));
+    if (!only || name == *only) groups.push_back(group_with_partitions(name, group));
   }
   const bool measured = snapshot.number > 0;
   return json{{"taken_ms", measured ? json(to_unix_ms(snapshot.taken_wall)) : json(nullptr)},
