@@ -37,13 +37,16 @@ Setter topic(const std::function<std::string&(Settings&)>& where) {
     return {};
   };
 }
-/// Every one of them is a period or a target, for which zero has no meaning.
-Setter time(const std::function<void(Settings&, Duration)>& use) {
-  return [use](Settings& s, const std::string& v) -> Result<void> {
+/// Almost every one of them is a period or a target, for which zero has no meaning.
+enum class Zero : std::uint8_t { kRefused, kMeansNever };
+Setter time(const std::function<void(Settings&, Duration)>& use, Zero zero = Zero::kRefused) {
+  return [=](Settings& s, const std::string& v) -> Result<void> {
     auto parsed = parse_duration(v);
     if (!parsed) return tl::unexpected(parsed.error());
-    if (*parsed < std::chrono::milliseconds(1) || *parsed > std::chrono::hours(24))
-      return fail(ErrorKind::kInvalid, fmt::format("{} is not from 1ms to 24h", v));
+    const bool never = zero == Zero::kMeansNever && *parsed == Duration::zero();
+    if (!never && (*parsed < std::chrono::milliseconds(1) || *parsed > std::chrono::hours(24)))
+      return fail(ErrorKind::kInvalid, fmt::format("{} is not from 1ms to 24h{}", v,
+                                                   zero == Zero::kMeansNever ? ", nor 0s, which means never" : ""));
     use(s, *parsed);
     return {};
   };
@@ -103,6 +106,8 @@ const std::map<std::string, Setter>& limits() {
        [](Settings& s, const std::string& v) {
          return assign<bool>(parse_bool(v), [&](bool on) { s.producer.window = on; });
        }},
+      {"window_release_after",
+       time([](Settings& s, Duration d) { s.producer.window_release_after = d; }, Zero::kMeansNever)},
       {"ack_delay_target", time([](Settings& s, Duration d) { s.producer.ack_delay_target = d; })},
   };
   return kTable;

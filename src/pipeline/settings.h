@@ -3,7 +3,8 @@
 //
 //   kafka:     settings of every Kafka client (bootstrap.servers, security), Kafka's names
 //   producer:  Kafka's producer settings        consumer:  Kafka's consumer settings
-//   limits:    messages_per_second, bytes_per_second, max_lag, pause, lag_target, window
+//   limits:    messages_per_second, bytes_per_second, max_lag, pause, lag_target, window,
+//              window_release_after, ack_delay_target
 //   agent:     inputs, key, line_limit, ...     sink:      database, rate, dead_letter_topic, attempts
 //   guard:     listen, period, steer, measure   broker:    server.properties names, for the embedded broker
 #pragma once

@@ -26,6 +26,13 @@ TEST(Settings, WhatIsOutOfRangeIsSaidWithItsPlaceAndItsRange) {
             "w.yaml:2: listen: 'example.org:80' is not an address to listen on; write it like 127.0.0.1:8080");
 }
 
+TEST(Settings, WindowIsReleasedAfterATimeOrNever) {
+  EXPECT_EQ(read("limits:\n  window_release_after: 30s\n")->producer.window_release_after, std::chrono::seconds(30));
+  EXPECT_EQ(read("limits:\n  window_release_after: 0s\n")->producer.window_release_after, Duration::zero());
+  EXPECT_EQ(error_of("limits:\n  window_release_after: 25h\n"),
+            "w.yaml:2: window_release_after: 25h is not from 1ms to 24h, nor 0s, which means never");
+}
+
 TEST(Settings, TopicNamesAreCheckedBeforeABrokerSeesThem) {
   for (const char* bad : {"'a b'", "..", "'日志'", "''", "a/b"})
     EXPECT_TRUE(error_of(std::string("agent:\n  topic: ") + bad + "\n").starts_with("w.yaml:2: topic: '")) << bad;
