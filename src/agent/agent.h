@@ -73,7 +73,8 @@ struct AgentSettings {
   Duration close_rotated_after = std::chrono::seconds(5);
   /// Most unread bytes of deleted files to hold open; the oldest is given up first, and said. Empty: all of them.
   std::optional<Bytes> deleted_limit;
-  /// Files held open at most; the others wait, which is said. The rest of the process needs descriptors too.
+  /// Files held open at most, from 1; when there are more they are read in turn, which is said. The rest of the process
+  /// needs descriptors too.
   std::size_t most_files = 100'000;
   /// Readers stand still while this much time's worth of records waits in the producer.
   Duration queue_target = std::chrono::milliseconds(100);
@@ -94,12 +95,12 @@ struct AgentStats {
   metrics::Reasons rejected;
 
   Bytes read_bytes = 0;           ///< of entries
-  Bytes unread_bytes = 0;         ///< known to be in followed files behind the read position
+  Bytes unread_bytes = 0;         ///< known to be in files behind the read position, also in those that wait
   Bytes deleted_open_bytes = 0;   ///< of those, in deleted files held open
-  std::size_t files = 0;          ///< followed now
+  std::size_t files = 0;          ///< open now
   std::uint64_t truncations = 0;  ///< files found truncated or rewritten in place
   /// Known to have gone before they were read, in bytes: "truncated" (cut or rewritten in place), "given_up" (deleted
-  /// files above `deleted_limit`).
+  /// files above `deleted_limit`, and those deleted while they waited for their turn to be open).
   metrics::Reasons lost_bytes;
   std::uint64_t long_lines = 0;    ///< truncated or skipped, as `long_lines` says
   std::uint64_t unterminated = 0;  ///< last lines sent without their line end

@@ -48,9 +48,25 @@ void FollowedFile::look(MonoTime now) {
   const auto status = file_->status();
   if (!status) return;
   deleted_ = status->links == 0;
-  if (status->size <= size_) return;
-  size_ = status->size;
+  grew_to(status->size, now);
+}
+
+void FollowedFile::grew_to(std::uint64_t size, MonoTime now) {
+  if (size <= size_) return;
+  size_ = size;
   grown_at_ = now;
+}
+
+void FollowedFile::close() {
+  mark();  // its first bytes cannot be read later
+  file_.reset();
+}
+
+void FollowedFile::reopen(runtime::Path path, std::shared_ptr<runtime::File> file) {
+  path_ = std::move(path);
+  file_ = std::move(file);
+  look_period = Duration::zero();
+  next_look = {};
 }
 
 Result<FollowedFile::Outcome> FollowedFile::read(MonoTime now, std::string& buffer, EntryTaker& taker) {
@@ -112,7 +128,7 @@ FileMark FollowedFile::mark() {
                 .birth = birth_,
                 .position = source_->position()};
   const std::uint64_t length = std::min<std::uint64_t>(kHeadBytes, std::max(size_, mark.position));
-  if (length > head_length_) {
+  if (file_ && length > head_length_) {
     if (const auto hash = head_hash(*file_, length)) {
       head_length_ = length;
       head_hash_ = *hash;

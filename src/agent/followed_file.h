@@ -33,16 +33,23 @@ class FollowedFile {
   Result<Outcome> read(MonoTime now, std::string& buffer, EntryTaker& taker);
   /// Notices growth and deletion without reading: also behind a closed gate.
   void look(MonoTime now);
+  /// Somebody else saw that it is this long now.
+  void grew_to(std::uint64_t size, MonoTime now);
   /// Sends what is left without a line end. At the end of a rotated file, or of all (`once`). False: no room.
   Result<bool> finish(std::string& buffer, EntryTaker& taker);
+  /// Gives its descriptor back and keeps the rest. Not read or looked at until reopen(), which takes the same file.
+  void close();
+  void reopen(runtime::Path path, std::shared_ptr<runtime::File> file);
 
   const std::shared_ptr<Source>& source() const { return source_; }
   const runtime::Path& path() const { return path_; }
   void renamed(runtime::Path path) { path_ = std::move(path); }
   FileKey key() const { return {device_, inode_}; }
+  std::int64_t birth() const { return birth_; }
 
   /// Where the file stands now for the checkpoint; reads its first bytes if they are not known yet.
   FileMark mark();
+  std::uint64_t read_to() const { return splitter_.position(); }
   std::uint64_t unread() const { return size_ > splitter_.position() ? size_ - splitter_.position() : 0; }
   bool at_end() const { return unread() == 0; }
   bool deleted() const { return deleted_; }
@@ -55,6 +62,9 @@ class FollowedFile {
   // -- kept for who follows
   bool rotated = false;         ///< no input names it any more
   bool long_line_said = false;  ///< people have been told of its first
+  bool had_turn = false;        ///< read since it was opened
+  MonoTime opened_at{};
+  MonoTime closed_at{};
   MonoTime next_look{};
   Duration look_period{};
 
@@ -63,7 +73,7 @@ class FollowedFile {
   bool flush_due(MonoTime now) const;
 
   runtime::Path path_;
-  std::shared_ptr<runtime::File> file_;
+  std::shared_ptr<runtime::File> file_;  // empty while closed
   const AgentSettings& settings_;
   std::uint64_t device_;
   std::uint64_t inode_;

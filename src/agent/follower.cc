@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <tuple>
 #include <utility>
 
 namespace weir::agent {
@@ -17,6 +17,7 @@ constexpr int kDepth = 3;
 constexpr Bytes kJudged = 4096;  // first bytes that tell text from binary
 constexpr Duration kSoonest = std::chrono::milliseconds(2);
 constexpr Duration kLatest = std::chrono::milliseconds(250);
+constexpr Duration kTurn = std::chrono::seconds(1);   // a file with more to read is not closed sooner for another
 constexpr Duration kGoneFor = std::chrono::hours(1);  // a disk may be away for a while
 
 bool is_compressed(const Path& path) {
@@ -114,21 +115,20 @@ void Follower::find_in(const Path& directory, int depth, Visited& visited, std::
 
 bool Follower::known(const FileStatus& status) const {
   const auto same = [&](const FileMark& m) { return m.device == status.device && m.inode == status.inode; };
-  return open_keys_.contains(key_of(status)) || closed_.contains(key_of(status)) ||
-         std::any_of(earlier_.begin(), earlier_.end(), same);
+  return open_keys_.contains(key_of(status)) || is_read(status) || std::any_of(earlier_.begin(), earlier_.end(), same);
 }
 
 /// Read through, let go, and not grown since. A new file on its inode was born at another time.
 bool Follower::is_read(const FileStatus& status) const {
   const auto closed = closed_.find(key_of(status));
-  return closed != closed_.end() && closed->second.mark.birth == status.birth.time_since_epoch().count() &&
-         closed->second.source->position() == status.size;
+  return closed != closed_.end() && closed->second.file->birth() == status.birth.time_since_epoch().count() &&
+         closed->second.file->read_to() == status.size;
 }
 
 void Follower::find_missed(const Path& path, const FileStatus* status, std::vector<Found>& found) {
   Lineage& line = lineages_[path];
   const bool changed = line.last && (!status || *line.last != FileKey(status->device, status->inode));
-  if (!status && !changed) return;
+  if (!status && !changed && owed_.empty()) return;
   const Path directory = path.parent_path().empty() ? Path(".") : path.parent_path();
   const auto entries = files_.list(directory);
   if (!entries) {
@@ -145,10 +145,11 @@ void Follower::find_missed(const Path& path, const FileStatus* status, std::vect
     const FileKey key(other->device, other->inode);
     beside.insert(key);
     seen_.files.insert(key);
-    if (!changed || known(*other) || line.beside.contains(key)) continue;
+    const bool owed = owed_.contains(key);
+    if (!owed && (!changed || known(*other) || line.beside.contains(key))) continue;
     // After a restart nobody knows what was there: only what was born after the last one can have had the name.
     const std::int64_t birth = other->birth.time_since_epoch().count();
-    if (line.looked || (line.last_birth != 0 && birth > line.last_birth)) {
+    if (owed || line.looked || (line.last_birth != 0 && birth > line.last_birth)) {
       found.push_back({directory / entry.name, *other, true});
     }
   }
@@ -238,7 +239,11 @@ Result<void> Follower::open(std::vector<FileMark> marks, MonoTime now) {
       if (!status || status->device != mark.device || status->inode != mark.inode || is_compressed(path)) continue;
       earlier_.push_back(mark);
       if (status->size <= mark.position) break;
-      if (auto done = follow({path, *status, true}, now); !done) say_unreadable(path, done.error().message, now);
+      if (auto done = follow({path, *status, true}, now); !done) {
+        say_unreadable(path, done.error().message, now);
+      } else if (!*done) {
+        owed_.insert(key_of(*status));
+      }
       break;
     }
   }
@@ -246,7 +251,7 @@ Result<void> Follower::open(std::vector<FileMark> marks, MonoTime now) {
 }
 
 void Follower::scan(MonoTime now) {
-  if (settings_.once && scanned_) return;
+  if (settings_.once && scanned_ && waiting_ == 0) return;
   scanned_ = true;
   Skipped skipped;
   const std::vector<Found> found = find(skipped);
@@ -265,12 +270,62 @@ void Follower::scan(MonoTime now) {
       if (named->second->path != file->path()) file->renamed(named->second->path);
     }
   }
-  for (const Found& candidate : found) {
-    if (open_keys_.contains(key_of(candidate.status)) || is_read(candidate.status)) continue;
-    if (auto done = follow(candidate, now); !done) say_unreadable(candidate.path, done.error().message, now);
+  std::vector<const Found*> unread;
+  for (const auto& [key, candidate] : by_key) {
+    const auto closed = closed_.find(key);
+    if (closed != closed_.end()) closed->second.file->grew_to(candidate->status.size, now);
+    // With `once`, what is closed has been read to where its end was.
+    if (open_keys_.contains(key) || is_read(candidate->status) || (settings_.once && closed != closed_.end())) continue;
+    unread.push_back(candidate);
   }
-  give_up_deleted();
+  follow_in_turn(std::move(unread), now);
+  give_up_deleted(now);
   forget_gone(now);
+}
+
+/// First those that were never open, then those that have waited longest.
+void Follower::follow_in_turn(std::vector<const Found*> unread, MonoTime now) {
+  const auto closed_at = [&](const Found* found) {
+    const auto closed = closed_.find(key_of(found->status));
+    return closed == closed_.end() ? MonoTime::min() : closed->second.file->closed_at;
+  };
+  std::map<const Found*, MonoTime> since;
+  for (const Found* found : unread) since.emplace(found, closed_at(found));
+  std::sort(unread.begin(), unread.end(),
+            [&](const Found* a, const Found* b) { return std::tie(since[a], a->path) < std::tie(since[b], b->path); });
+  waiting_ = 0;
+  waiting_bytes_ = 0;
+  owed_.clear();
+  for (const Found* found : unread) {
+    if (waiting_ == 0) {
+      const auto done = follow(*found, now);
+      if (!done) say_unreadable(found->path, done.error().message, now);
+      if (!done || *done) continue;
+    }
+    ++waiting_;
+    if (since[found] == MonoTime::min()) waiting_bytes_ += found->status.size;
+    if (found->rotated) owed_.insert(key_of(found->status));
+  }
+  if (waiting_ > 0 && !std::exchange(crowd_noted_, true)) {
+    log::warn("{} files are open, half of what `ulimit -n` allows, and {} more wait: they are read in turn",
+              open_.size(), waiting_);
+  }
+}
+
+/// Closes the one that can best wait: read to its end, else the one that has been open longest. False: none can. What
+/// is deleted, or has no name of ours any more, could not be opened again.
+bool Follower::make_room(MonoTime now) {
+  if (open_.size() < settings_.most_files) return true;
+  if (settings_.once) return false;  // each is closed when it has been read
+  const auto may_wait = [](const FilePtr& file) { return file->had_turn && !file->deleted() && !file->rotated; };
+  auto first = std::ranges::find_if(open_, [&](const FilePtr& file) { return may_wait(file) && file->at_end(); });
+  if (first == open_.end()) {
+    first = std::ranges::find_if(open_,
+                                 [&](const FilePtr& file) { return may_wait(file) && now - file->opened_at >= kTurn; });
+  }
+  if (first == open_.end()) return false;
+  let_go(std::size_t(first - open_.begin()), now);
+  return true;
 }
 
 /// Rotation makes new files for ever; what is known of those that are gone must not grow with them.
@@ -280,24 +335,42 @@ void Follower::forget_gone(MonoTime now) {
   for (auto next = closed_.begin(); next != closed_.end();) {
     const auto at = next++;
     Closed& closed = at->second;
-    const Path directory = Path(closed.mark.path).parent_path();
+    const Path directory = closed.file->path().parent_path();
     if (seen_.files.contains(at->first) || seen_.unlisted.contains(directory.empty() ? Path(".") : directory)) {
       closed.gone_since.reset();
       continue;
     }
     if (!closed.gone_since) closed.gone_since = now;
-    if (now - *closed.gone_since >= kGoneFor && closed.source->outstanding() == 0) closed_.erase(at);
+    if (now - *closed.gone_since < kGoneFor || closed.file->source()->outstanding() > 0) continue;
+    forget(*closed.file, now);
+    closed_.erase(at);
   }
+}
+
+void Follower::forget(const FollowedFile& file, MonoTime now) {
+  gone_.long_lines += file.long_lines();
+  if (file.unread() == 0) return;
+  gone_.lost_bytes["given_up"] += file.unread();
+  if (!gone_log_.allow(now)) return;
+  const std::size_t more = gone_log_.suppressed();
+  log::warn("{}: deleted while it waited for its turn, with {} bytes unread{}", file.path().string(), file.unread(),
+            more > 0 ? fmt::format(" (and so {} more files)", more) : "");
+}
+
+/// The file as it was when it was closed; none when it never was, or another one has its inode now.
+std::unique_ptr<FollowedFile> Follower::take_closed(const FileStatus& status, MonoTime now) {
+  const auto closed = closed_.extract(key_of(status));
+  if (closed.empty()) return nullptr;
+  FilePtr file = std::move(closed.mapped().file);
+  if (file->birth() == status.birth.time_since_epoch().count()) return file;
+  forget(*file, now);
+  return nullptr;
 }
 
 FileMark Follower::take_mark(const Found& found, const runtime::File& file) {
   const auto same = [&](const FileMark& m) { return m.device == found.status.device && m.inode == found.status.inode; };
   FileMark mark;
-  if (const auto closed = closed_.find(key_of(found.status)); closed != closed_.end()) {
-    mark = closed->second.mark;
-    mark.position = closed->second.source->position();
-    closed_.erase(closed);
-  } else if (auto earlier = std::find_if(earlier_.begin(), earlier_.end(), same); earlier != earlier_.end()) {
+  if (auto earlier = std::find_if(earlier_.begin(), earlier_.end(), same); earlier != earlier_.end()) {
     mark = *earlier;
     earlier_.erase(earlier);
   }
@@ -313,24 +386,29 @@ FileMark Follower::take_mark(const Found& found, const runtime::File& file) {
   return {};
 }
 
-Result<void> Follower::follow(const Found& found, MonoTime now) {
-  if (open_.size() >= settings_.most_files) {
-    return fail(ErrorKind::kNoSpace, fmt::format("{}: {} files are open, half of what `ulimit -n` allows",
-                                                 found.path.string(), open_.size()));
-  }
+Result<bool> Follower::follow(const Found& found, MonoTime now) {
   auto file = files_.open(found.path, runtime::OpenMode::kRead);
   if (!file) return tl::unexpected(file.error());
   // The name may stand for another file than a moment ago.
   auto status = (*file)->status();
   if (!status) return tl::unexpected(status.error());
   if (status->type != FileType::kRegular) return fail(ErrorKind::kInvalid, not_a_file(found.path));
-  if (open_keys_.contains(key_of(*status))) return {};
-  const FileMark mark = take_mark({found.path, *status}, **file);
-  open_keys_.insert(key_of(*status));
-  open_.push_back(std::make_unique<FollowedFile>(found.path, std::move(*file), *status, mark, settings_, now));
-  open_.back()->rotated = found.rotated;
+  if (open_keys_.contains(key_of(*status))) return true;
+  if (!make_room(now)) return false;
+  FilePtr next = take_closed(*status, now);
+  if (next) {
+    next->reopen(found.path, std::move(*file));
+  } else {
+    const FileMark mark = take_mark({found.path, *status}, **file);
+    next = std::make_unique<FollowedFile>(found.path, std::move(*file), *status, mark, settings_, now);
+  }
+  next->rotated = found.rotated;
+  next->had_turn = false;
+  next->opened_at = now;
+  open_keys_.insert(next->key());
+  open_.push_back(std::move(next));
   missing_noted_.erase(found.path);
-  return {};
+  return true;
 }
 
 /// Once for each file; thousands at a time (out of descriptors) are one line a second.
@@ -340,7 +418,7 @@ void Follower::say_unreadable(const Path& path, std::string_view why, MonoTime n
   log::warn("{}; not read until it can be{}", why, more > 0 ? fmt::format(" (and {} more files)", more) : "");
 }
 
-void Follower::give_up_deleted() {
+void Follower::give_up_deleted(MonoTime now) {
   if (!settings_.deleted_limit) return;
   while (true) {
     std::uint64_t held = 0;
@@ -354,16 +432,22 @@ void Follower::give_up_deleted() {
     gone_.lost_bytes["given_up"] += open_[oldest]->unread();
     log::warn("{}: deleted, and given up with {} bytes unread: deleted files hold more than {} bytes of disk",
               open_[oldest]->path().string(), open_[oldest]->unread(), *settings_.deleted_limit);
-    let_go(oldest);
+    let_go(oldest, now);
   }
 }
 
-void Follower::let_go(std::size_t index) {
-  FollowedFile& file = *open_[index];
-  gone_.long_lines += file.long_lines();
-  if (!file.deleted()) closed_.insert_or_assign(file.key(), Closed{file.mark(), file.source(), std::nullopt});
-  open_keys_.erase(file.key());
+void Follower::let_go(std::size_t index, MonoTime now) {
+  FilePtr file = std::move(open_[index]);
   open_.erase(open_.begin() + std::ptrdiff_t(index));
+  open_keys_.erase(file->key());
+  if (file->deleted()) {
+    gone_.long_lines += file->long_lines();
+    return;
+  }
+  file->close();
+  file->closed_at = now;
+  const FileKey key = file->key();
+  closed_.insert_or_assign(key, Closed{std::move(file), std::nullopt});
 }
 
 // ---- Reading -------------------------------------------------------------------------------------------------------
@@ -376,6 +460,7 @@ bool Follower::read(MonoTime now, std::string& buffer, SourceTaker& taker) {
     const std::size_t index = (turn_ + i) % count;
     FollowedFile& file = *open_[index];
     if (file.next_look > now) continue;
+    file.had_turn = true;
     taker.source(file.source());
     const std::uint64_t before = file.unread();
     const auto outcome = file.read(now, buffer, taker);
@@ -416,7 +501,7 @@ bool Follower::read(MonoTime now, std::string& buffer, SourceTaker& taker) {
   }
   if (room) turn_ = count > 0 ? (turn_ + 1) % count : 0;
   std::sort(ended.rbegin(), ended.rend());
-  for (const std::size_t index : ended) let_go(index);
+  for (const std::size_t index : ended) let_go(index, now);
   return room;
 }
 
@@ -428,10 +513,7 @@ MonoTime Follower::next_look() const {
 
 std::vector<FileMark> Follower::marks() {
   std::vector<FileMark> marks = earlier_;
-  for (const auto& [key, closed] : closed_) {
-    marks.push_back(closed.mark);
-    marks.back().position = closed.source->position();
-  }
+  for (const auto& [key, closed] : closed_) marks.push_back(closed.file->mark());
   for (const auto& file : open_) marks.push_back(file->mark());
   return marks;
 }
@@ -439,6 +521,11 @@ std::vector<FileMark> Follower::marks() {
 Follower::Counts Follower::counts() const {
   Counts counts = gone_;
   counts.files = open_.size();
+  counts.unread_bytes = waiting_bytes_;
+  for (const auto& [key, closed] : closed_) {
+    counts.unread_bytes += closed.file->unread();
+    counts.long_lines += closed.file->long_lines();
+  }
   for (const auto& file : open_) {
     counts.unread_bytes += file->unread();
     if (file->deleted()) counts.deleted_open_bytes += file->unread();

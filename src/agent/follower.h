@@ -16,7 +16,8 @@
 namespace weir::agent {
 
 /// Finds files by name once a period, also while nothing may be read, and follows them by inode: a renamed file is read
-/// to its end under its new name or none. Owned by the reading thread.
+/// to its end under its new name or none. When there are more than may be open, they are read in turn. Owned by the
+/// reading thread.
 class Follower {
  public:
   Follower(const AgentSettings& settings, runtime::FileSystem& files) : settings_(settings), files_(files) {}
@@ -38,7 +39,7 @@ class Follower {
   MonoTime next_look() const;
 
   /// `once`: true when every file has been read to its end, its last line included.
-  bool through() const { return settings_.once && open_.empty() && scanned_; }
+  bool through() const { return settings_.once && open_.empty() && scanned_ && waiting_ == 0; }
   /// Marks of everything known, for the checkpoint.
   std::vector<FileMark> marks();
 
@@ -78,25 +79,28 @@ class Follower {
   void find_missed(const runtime::Path& path, const runtime::FileStatus* status, std::vector<Found>& found);
   bool known(const runtime::FileStatus& status) const;
   bool is_text(const runtime::Path& path, const runtime::FileStatus& status, Skipped& skipped);
-  /// Fails when it cannot be read; a file that is followed already is no failure.
-  Result<void> follow(const Found& found, MonoTime now);
+  /// Fails when it cannot be read; a file that is followed already is no failure. False: no other can wait for it.
+  Result<bool> follow(const Found& found, MonoTime now);
+  void follow_in_turn(std::vector<const Found*> unread, MonoTime now);
+  bool make_room(MonoTime now);
   void say_unreadable(const runtime::Path& path, std::string_view why, MonoTime now);
   bool is_read(const runtime::FileStatus& status) const;
+  std::unique_ptr<FollowedFile> take_closed(const runtime::FileStatus& status, MonoTime now);
   FileMark take_mark(const Found& found, const runtime::File& file);
   void note_skipped(const Skipped& skipped);
-  void give_up_deleted();
+  void give_up_deleted(MonoTime now);
   void forget_gone(MonoTime now);
-  void let_go(std::size_t index);
+  void let_go(std::size_t index, MonoTime now);
+  void forget(const FollowedFile& file, MonoTime now);
 
   const AgentSettings& settings_;
   runtime::FileSystem& files_;
-  std::vector<FilePtr> open_;
+  std::vector<FilePtr> open_;  // in the order of opening
   std::set<FileKey> open_keys_;
   std::vector<FileMark> earlier_;  // of an earlier run, not met yet
-  /// Read through and let go; a directory may still name them.
+  /// Read through and let go, or waiting for their turn; an input may still name them.
   struct Closed {
-    FileMark mark;
-    std::shared_ptr<Source> source;
+    FilePtr file;
     std::optional<MonoTime> gone_since;  // no directory names it since then
   };
   std::map<FileKey, Closed> closed_;
@@ -109,12 +113,19 @@ class Follower {
   };
   Seen seen_;
   std::map<runtime::Path, Lineage> lineages_;  // of inputs that are files
+  // -- of the last scan: those there was no room for
+  std::size_t waiting_ = 0;
+  std::uint64_t waiting_bytes_ = 0;  // of those never opened
+  std::set<FileKey> owed_;           // of those that were rotated away: no input names them again
+
   std::size_t turn_ = 0;
   bool scanned_ = false;
   bool skipped_noted_ = false;
+  bool crowd_noted_ = false;
   std::set<runtime::Path> missing_noted_;
   log::Every unreadable_log_{std::chrono::seconds(1)};
   log::Every long_line_log_{std::chrono::seconds(1)};
+  log::Every gone_log_{std::chrono::seconds(1)};
   Counts gone_;  // of files let go
 };
 
