@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/metrics_page.h"
 #include "cli/options.h"
@@ -89,17 +88,6 @@ std::string status_line(const agent::AgentStats& stats) {
   return fmt::format("read {}, acked {}, in memory {}{}{}", pipeline::grouped(stats.read),
                      pipeline::grouped(stats.acked), pipeline::grouped(stats.in_memory),
                      stats.limit.why.empty() ? "" : ", limit: ", stats.limit.why);
-}
-
-/// What the drain left behind, in one line; empty when nothing.
-std::string left_behind(const agent::AgentStats& stats, bool gave_up, bool once, Duration drain) {
-  if (stats.in_memory == 0 && !gave_up) return "";
-  std::string text = stats.in_memory == 0
-                         ? fmt::format("no broker answered within {}", format_duration(drain))
-                         : fmt::format("{} {} read and not acknowledged within {}", pipeline::grouped(stats.in_memory),
-                                       stats.in_memory == 1 ? "entry" : "entries", format_duration(drain));
-  if (once && stats.unread_bytes > 0) text += fmt::format(", {} not read", format_size(stats.unread_bytes));
-  return text + "; what is in files is read again at the next start";
 }
 
 void print_summary(const agent::AgentStats& stats, const Run& run) {
@@ -198,10 +186,15 @@ void run(const Options& options, Exit& exit) {
   page.reset();
   line.end();
   const agent::AgentStats stats = agent.stats();
-  if (options.end.json) std::printf("%s\n", pipeline::to_json(stats).c_str());
-  if (!options.end.json) print_summary(stats, run);
+  if (options.end.json) {
+    std::printf("%s\n", pipeline::to_json(stats).c_str());
+  } else {
+    print_summary(stats, run);
+  }
   say_losses(stats.shed, stats.rejected, producer_settings.max_request_size, options.end.accept_loss, exit);
-  if (const auto left = left_behind(stats, gave_up, settings.once, run.end.drain); !left.empty()) exit.fail(left);
+  const Bytes unread = settings.once ? stats.unread_bytes : 0;
+  if (const auto left = pipeline::left_behind(stats.in_memory, gave_up, run.end.drain, unread); !left.empty())
+    exit.fail(left);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -12,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/metrics_page.h"
 #include "cli/options.h"
+#include "pipeline/report.h"
 #include "pipeline/settings.h"
 #include "runtime/event_loop.h"
 #include "runtime/file.h"
@@ -61,24 +61,6 @@ Result<Run> run_of(const Options& options) {
   return run;
 }
 
-std::string to_json(const sink::SinkStats& stats) {
-  const auto latency = [](const LatencySummary& summary) {
-    return nlohmann::ordered_json{
-        {"p50", to_ms(summary.p50)}, {"p99", to_ms(summary.p99)}, {"max", to_ms(summary.max)}};
-  };
-  nlohmann::ordered_json json;
-  json["fetched"] = stats.fetched;
-  json["stored"] = stats.stored;
-  json["duplicates"] = stats.duplicates;
-  json["dead_lettered"] = stats.dead_lettered;
-  json["in_memory"] = stats.in_memory;
-  json["skipped"] = stats.skipped;
-  json["expired"] = stats.expired;
-  json["latency_ms"] = latency(stats.latency);
-  json["error_latency_ms"] = latency(stats.error_latency);
-  return json.dump();
-}
-
 void run(const Options& options, Exit& exit) {
   auto configured = run_of(options);
   if (!configured) return exit.fail(configured.error(), ExitCode::kUsage);
@@ -124,7 +106,7 @@ void run(const Options& options, Exit& exit) {
   (*sink)->stop(drain);
   const sink::SinkStats stats = (*sink)->stats();
   if (options.json) {
-    std::printf("%s\n", to_json(stats).c_str());
+    std::printf("%s\n", pipeline::to_json(stats).c_str());
   } else {
     std::fprintf(stderr, "stored %llu, duplicates %llu, dead letters %llu; fetched and not stored %llu\n",
                  static_cast<unsigned long long>(stats.stored), static_cast<unsigned long long>(stats.duplicates),

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "pipeline/pipeline.h"
@@ -142,11 +141,8 @@ void run(const Options& options, Exit& exit) {
   for (const auto& text : pipeline::damage_lines(report.long_lines, agent, report.lost_bytes)) notice(text);
   if (failed) return exit.fail(*failed);
   say_losses(report.shed, report.rejected, max_request_size, options.end.accept_loss, exit);
-  if (report.agent_in_memory > 0 || gave_up) {
-    exit.fail(fmt::format("{} {} read and not acknowledged within {}; what is in files is read again at the next start",
-                          pipeline::grouped(report.agent_in_memory), report.agent_in_memory == 1 ? "entry" : "entries",
-                          format_duration(end.drain)));
-  }
+  if (const auto left = pipeline::left_behind(report.agent_in_memory, gave_up, end.drain); !left.empty())
+    exit.fail(left);
 }
 
 }  // namespace

@@ -95,6 +95,15 @@ std::vector<std::string> loss_lines(const metrics::Reasons& shed, const metrics:
   return lines;
 }
 
+std::string left_behind(std::uint64_t in_memory, bool gave_up, Duration drain, Bytes unread) {
+  if (in_memory == 0 && !gave_up) return "";
+  std::string text = in_memory == 0 ? fmt::format("no broker answered within {}", format_duration(drain))
+                                    : fmt::format("{} {} read and not acknowledged within {}", grouped(in_memory),
+                                                  in_memory == 1 ? "entry" : "entries", format_duration(drain));
+  if (unread > 0) text += fmt::format(", {} not read", format_size(unread));
+  return text + "; what is in files is read again at the next start";
+}
+
 std::vector<std::string> damage_lines(std::uint64_t long_lines, const agent::AgentSettings& settings,
                                       const metrics::Reasons& lost_bytes) {
   std::vector<std::string> lines;
@@ -104,9 +113,9 @@ std::vector<std::string> damage_lines(std::uint64_t long_lines, const agent::Age
                                 settings.long_lines == agent::LongLines::kTruncate ? "cut there" : "left out"));
   }
   for (const auto& [reason, bytes] : lost_bytes) {
-    lines.push_back(fmt::format(
-        "at least {} of the files were gone before they were read: {}", counted(bytes, "byte"),
-        reason == "truncated" ? "truncated or rewritten in place" : "deleted, and more than deleted_limit"));
+    lines.push_back(fmt::format("at least {} of the files were gone before they were read: {}", counted(bytes, "byte"),
+                                reason == "truncated" ? "truncated or rewritten in place"
+                                                      : "deleted before their turn, or above deleted_limit"));
   }
   return lines;
 }

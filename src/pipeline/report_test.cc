@@ -41,6 +41,18 @@ TEST(ReportTest, LossesAreExplainedWithTheirRemedy) {
   EXPECT_TRUE(damage_lines(0, {}, {}).empty());
 }
 
+TEST(ReportTest, WhatAnEndLeavesBehindIsSaidOnlyWhenThereIsSomething) {
+  using std::chrono::seconds;
+  EXPECT_EQ(left_behind(0, false, seconds(20), 100), "");
+  EXPECT_EQ(left_behind(0, true, seconds(20)),
+            "no broker answered within 20s; what is in files is read again at the next start");
+  EXPECT_EQ(left_behind(1, false, seconds(20)),
+            "1 entry read and not acknowledged within 20s; what is in files is read again at the next start");
+  EXPECT_EQ(left_behind(2000, true, seconds(5), 2048),
+            "2,000 entries read and not acknowledged within 5s, 2KiB not read; what is in files is read again at the "
+            "next start");
+}
+
 TEST(ReportTest, LagIsNeverShownBelowWhatIsKnownToWait) {
   EXPECT_EQ(shown_lag(0, 1000, 400), 600);
   EXPECT_EQ(shown_lag(5000, 1000, 400), 5000);  // left from an earlier run
