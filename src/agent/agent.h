@@ -60,8 +60,8 @@ struct AgentSettings {
 
   /// Keeps the checkpoint and what was rejected; made when missing. Empty: positions are not kept.
   std::filesystem::path state_directory;
-  /// Files below these are weir's own and not read from directories.
-  std::vector<std::filesystem::path> own_directories;
+  /// Files and directories of weir's own, which it must not read: its data, what it prints into.
+  std::vector<std::filesystem::path> own_paths;
 
   Bytes line_limit = 64 * kKiB;  ///< without the line end; kLeastLineLimit to kMostLineLimit
   LongLines long_lines = LongLines::kTruncate;

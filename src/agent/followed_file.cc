@@ -28,13 +28,14 @@ FollowedFile::FollowedFile(runtime::Path path, std::shared_ptr<runtime::File> fi
 }
 
 /// Other content under the same inode: positions of the old one mean nothing any more.
-void FollowedFile::renew(const runtime::FileStatus& status, MonoTime now) {
-  lost_bytes_ = unread();
+void FollowedFile::renew(const runtime::FileStatus& status, std::uint64_t old_size, MonoTime now) {
+  lost_bytes_ = old_size - std::min(old_size, splitter_.position());
   long_lines_ += splitter_.long_lines();
   source_ = std::make_shared<Source>(random_source_id(), path_.string(), 0);
   splitter_ = LineSplitter(settings_.line_limit, settings_.long_lines, 0);
   tail_.clear();
   size_ = status.size;
+  seen_size_ = 0;
   partial_size_ = 0;
   head_length_ = 0;
   grown_at_ = now;
@@ -57,10 +58,7 @@ void FollowedFile::grew_to(std::uint64_t size, MonoTime now) {
   grown_at_ = now;
 }
 
-void FollowedFile::close() {
-  mark();  // its first bytes cannot be read later
-  file_.reset();
-}
+void FollowedFile::close() { file_.reset(); }
 
 void FollowedFile::reopen(runtime::Path path, std::shared_ptr<runtime::File> file) {
   path_ = std::move(path);
@@ -73,9 +71,21 @@ Result<FollowedFile::Outcome> FollowedFile::read(MonoTime now, std::string& buff
   const auto status = file_->status();
   if (!status) return tl::unexpected(status.error());
   deleted_ = status->links == 0;
+  const bool touched = status->size != seen_size_ || status->modified != seen_modified_;
   if (status->size < splitter_.position()) {
-    renew(*status, now);
+    renew(*status, size_, now);
     return Outcome::kRenewed;
+  }
+  if (touched) {
+    const auto same = is_same();
+    if (!same) return tl::unexpected(same.error());
+    if (!*same) {
+      // How much of what is there now was there before nobody can tell; what was seen then is known.
+      renew(*status, seen_size_, now);
+      return Outcome::kRenewed;
+    }
+    seen_size_ = status->size;
+    seen_modified_ = status->modified;
   }
   if (status->size != size_) {
     size_ = status->size;
@@ -90,7 +100,7 @@ Result<FollowedFile::Outcome> FollowedFile::read(MonoTime now, std::string& buff
   if (!got) return tl::unexpected(got.error());
   std::string_view bytes(buffer.data(), *got);
   if (!bytes.starts_with(tail_)) {
-    renew(*status, now);
+    renew(*status, splitter_.position(), now);
     return Outcome::kRenewed;
   }
   const std::string_view fresh = bytes.substr(tail_.size());
@@ -107,6 +117,7 @@ Result<FollowedFile::Outcome> FollowedFile::read(MonoTime now, std::string& buff
   const Bytes end = tail_.size() + used;
   tail_ = std::string(bytes.substr(end - std::min(end, kTailBytes), std::min(end, kTailBytes)));
   partial_size_ = room && used < fresh.size() && to_the_end ? size_ : 0;
+  learn_head();
   if (!room) return Outcome::kNoRoom;
   return to_the_end ? Outcome::kIdle : Outcome::kMore;
 }
@@ -120,23 +131,39 @@ Result<bool> FollowedFile::finish(std::string& buffer, EntryTaker& taker) {
   return splitter_.flush(std::string_view(buffer.data(), *got), taker);
 }
 
-FileMark FollowedFile::mark() {
+FileMark FollowedFile::mark() const {
   FileMark mark{.path = path_.string(),
                 .source = source_->id(),
                 .device = device_,
                 .inode = inode_,
                 .birth = birth_,
                 .position = source_->position()};
-  const std::uint64_t length = std::min<std::uint64_t>(kHeadBytes, std::max(size_, mark.position));
-  if (file_ && length > head_length_) {
-    if (const auto hash = head_hash(*file_, length)) {
-      head_length_ = length;
-      head_hash_ = *hash;
-    }
-  }
   mark.head_length = head_length_;
   mark.head_hash = head_hash_;
   return mark;
+}
+
+/// Whether what has been read is there still, as far as its first and last bytes tell.
+Result<bool> FollowedFile::is_same() const {
+  if (head_length_ > 0) {
+    const auto hash = head_hash(*file_, head_length_);
+    if (!hash && hash.error().kind != ErrorKind::kInvalid) return tl::unexpected(hash.error());
+    if (!hash || *hash != head_hash_) return false;
+  }
+  std::string tail(tail_.size(), '\0');
+  const auto got = file_->read_at(splitter_.position() - tail.size(), std::as_writable_bytes(std::span(tail)));
+  if (!got) return tl::unexpected(got.error());
+  return *got == tail.size() && tail == tail_;
+}
+
+/// Of what has been read only: that is known to be this file's.
+void FollowedFile::learn_head() {
+  const std::uint64_t length = std::min<std::uint64_t>(kHeadBytes, splitter_.position());
+  if (length <= head_length_) return;
+  if (const auto hash = head_hash(*file_, length)) {
+    head_length_ = length;
+    head_hash_ = *hash;
+  }
 }
 
 }  // namespace weir::agent

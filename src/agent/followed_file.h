@@ -47,8 +47,8 @@ class FollowedFile {
   FileKey key() const { return {device_, inode_}; }
   std::int64_t birth() const { return birth_; }
 
-  /// Where the file stands now for the checkpoint; reads its first bytes if they are not known yet.
-  FileMark mark();
+  /// Where the file stands now, for the checkpoint.
+  FileMark mark() const;
   std::uint64_t read_to() const { return splitter_.position(); }
   std::uint64_t unread() const { return size_ > splitter_.position() ? size_ - splitter_.position() : 0; }
   bool at_end() const { return unread() == 0; }
@@ -69,7 +69,9 @@ class FollowedFile {
   Duration look_period{};
 
  private:
-  void renew(const runtime::FileStatus& status, MonoTime now);
+  void renew(const runtime::FileStatus& status, std::uint64_t old_size, MonoTime now);
+  Result<bool> is_same() const;
+  void learn_head();
   bool flush_due(MonoTime now) const;
 
   runtime::Path path_;
@@ -82,6 +84,8 @@ class FollowedFile {
   LineSplitter splitter_;
   std::string tail_;  // the bytes before the position
   std::uint64_t size_ = 0;
+  std::uint64_t seen_size_ = 0;  // and when it was modified, when it was last seen to be the same file
+  WallTime seen_modified_{};
   std::uint64_t partial_size_ = 0;  // size at which an unfinished line was last seen
   MonoTime grown_at_;
   bool deleted_ = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -63,14 +64,17 @@ std::vector<Follower::Found> Follower::find(Skipped& skipped) {
   std::vector<Found> found;
   Visited visited;
   seen_ = {};
-  for (const Path& own : settings_.own_directories) {
-    if (const auto status = files_.status(own)) visited.emplace(key_of(*status), kDepth);
+  own_.clear();
+  for (const Path& own : settings_.own_paths) {
+    if (const auto status = files_.status(own)) own_.insert(key_of(*status));
   }
   for (const Path& path : settings_.paths) {
     auto status = files_.status(path);
     if (!status || status->type != FileType::kDirectory) find_missed(path, status ? &*status : nullptr, found);
     if (status && status->type == FileType::kRegular) seen_.files.insert(key_of(*status));
-    if (!status) {
+    if (status && own_.contains(key_of(*status))) {
+      skipped.own.insert(path.string());
+    } else if (!status) {
       seen_.input_missing = true;
       if (missing_noted_.insert(path).second) log::info("{}: not there yet, waiting for it", path.string());
     } else if (status->type == FileType::kDirectory) {
@@ -89,12 +93,16 @@ void Follower::find_in(const Path& directory, int depth, Visited& visited, std::
   // A directory is known by its inode: links may lead to it again, or into one of our own.
   const auto status = files_.status(directory);
   if (!status) return;
+  if (own_.contains(key_of(*status))) {
+    skipped.own.insert(directory.string());
+    return;
+  }
   const auto [seen, first] = visited.emplace(key_of(*status), depth);
   if (!first && seen->second >= depth) return;
   seen->second = depth;
   const auto entries = files_.list(directory);
   if (!entries) {
-    skipped.unreadable.push_back(directory.string());
+    skipped.unreadable.insert(directory.string());
     seen_.unlisted.insert(directory);
     return;
   }
@@ -104,10 +112,13 @@ void Follower::find_in(const Path& directory, int depth, Visited& visited, std::
       find_in(path, depth - 1, visited, found, skipped);
     } else if (entry.type == FileType::kRegular) {
       if (is_compressed(path)) {
-        skipped.compressed.push_back(path.string());
+        skipped.compressed.insert(path.string());
       } else if (auto status = files_.status(path)) {
         seen_.files.insert(key_of(*status));
-        if (status->size > 0 && is_text(path, *status, skipped)) found.push_back({path, *status});
+        if (own_.contains(key_of(*status))) {
+          skipped.own.insert(path.string());
+        } else if (status->size > 0 && is_text(path, *status, skipped))
+          found.push_back({path, *status});
       }
     }
   }
@@ -168,27 +179,30 @@ bool Follower::is_text(const Path& path, const FileStatus& status, Skipped& skip
     std::string head(kJudged, '\0');
     const auto got = file ? (*file)->read_at(0, std::as_writable_bytes(std::span(head))) : tl::unexpected(file.error());
     if (!got) {
-      skipped.unreadable.push_back(path.string());
+      skipped.unreadable.insert(path.string());
       return false;
     }
     judged = judged_.emplace(key, !looks_binary(std::string_view(head).substr(0, *got))).first;
   }
-  if (!judged->second) skipped.binary.push_back(path.string());
+  if (!judged->second) skipped.binary.insert(path.string());
   return judged->second;
 }
 
-void Follower::note_skipped(const Skipped& skipped) {
-  if (skipped_noted_) return;
-  skipped_noted_ = true;
+// One line for all that is new.
+void Follower::note_skipped(Skipped skipped) {
   std::string text;
-  const auto add = [&](const std::vector<std::string>& names, const char* what) {
-    if (!names.empty())
-      text += fmt::format("{}{} {} ({})", text.empty() ? "" : ", ", names.size(), what, listed(names));
+  const auto add = [&](const std::set<std::string>& names, const std::set<std::string>& said, const char* what) {
+    std::vector<std::string> fresh;
+    std::ranges::set_difference(names, said, std::back_inserter(fresh));
+    if (!fresh.empty())
+      text += fmt::format("{}{} {} ({})", text.empty() ? "" : ", ", fresh.size(), what, listed(fresh));
   };
-  add(skipped.binary, "binary");
-  add(skipped.compressed, "compressed");
-  add(skipped.unreadable, "unreadable");
+  add(skipped.binary, skipped_said_.binary, "binary");
+  add(skipped.compressed, skipped_said_.compressed, "compressed");
+  add(skipped.unreadable, skipped_said_.unreadable, "unreadable");
+  add(skipped.own, skipped_said_.own, "of weir's own");
   if (!text.empty()) log::info("not followed: {}", text);
+  skipped_said_ = std::move(skipped);
 }
 
 // ---- Following -----------------------------------------------------------------------------------------------------
@@ -255,7 +269,7 @@ void Follower::scan(MonoTime now) {
   scanned_ = true;
   Skipped skipped;
   const std::vector<Found> found = find(skipped);
-  note_skipped(skipped);
+  note_skipped(std::move(skipped));
   // A file that was found under several names is followed under the first.
   std::map<FileKey, const Found*> by_key;
   for (const Found& candidate : found) by_key.emplace(key_of(candidate.status), &candidate);

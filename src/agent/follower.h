@@ -69,7 +69,7 @@ class Follower {
     bool looked = false;       // `beside` is known
   };
   struct Skipped {
-    std::vector<std::string> compressed, binary, unreadable;
+    std::set<std::string> compressed, binary, unreadable, own;
   };
 
   std::vector<Found> find(Skipped& skipped);
@@ -87,7 +87,7 @@ class Follower {
   bool is_read(const runtime::FileStatus& status) const;
   std::unique_ptr<FollowedFile> take_closed(const runtime::FileStatus& status, MonoTime now);
   FileMark take_mark(const Found& found, const runtime::File& file);
-  void note_skipped(const Skipped& skipped);
+  void note_skipped(Skipped skipped);
   void give_up_deleted(MonoTime now);
   void forget_gone(MonoTime now);
   void let_go(std::size_t index, MonoTime now);
@@ -120,7 +120,8 @@ class Follower {
 
   std::size_t turn_ = 0;
   bool scanned_ = false;
-  bool skipped_noted_ = false;
+  Skipped skipped_said_;
+  std::set<FileKey> own_;  // files and directories
   bool crowd_noted_ = false;
   std::set<runtime::Path> missing_noted_;
   log::Every unreadable_log_{std::chrono::seconds(1)};

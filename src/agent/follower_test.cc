@@ -16,7 +16,7 @@ TEST(Agent, DirectoryMeansItsTextFiles) {
   ASSERT_TRUE(world.files.make_directories("/log/nginx"));
   ASSERT_TRUE(world.files.make_directories("/log/weir"));
   world.settings.paths = {"/log"};
-  world.settings.own_directories = {"/log/weir"};
+  world.settings.own_paths = {"/log/weir"};
   world.append("/log/app.log", "text\n");
   world.append("/log/nginx/access.log", "deep\n");
   world.append("/log/old.log.2.gz", "compressed\n");
@@ -47,7 +47,7 @@ TEST(Agent, FileOfManyNamesIsReadOnce) {
                                .once = once,
                                .host_name = "host",
                                .state_directory = dir.path() / "state",
-                               .own_directories = {dir.path() / "state"}},
+                               .own_paths = {dir.path() / "state"}},
                               std::make_unique<Producer>(world.core, false), disk, world.clock);
     ASSERT_TRUE(opened) << opened.error().message;
     world.agent = std::move(*opened);
@@ -219,6 +219,49 @@ TEST(Agent, FilesThatBeginAlikeAndTinyFilesAreToldApart) {
   world.append("/log/b.log", "b2\n");
   world.run(1s);
   EXPECT_EQ(world.messages().size(), 6u);
+}
+
+// Other first bytes make another file, also where the same line, over and over, stands at the old position.
+TEST(Agent, RewrittenWithOtherFirstBytesWhileItIsFollowedIsReadFromItsStart) {
+  World world;
+  const auto log = [](const std::string& first, int beats) {
+    std::string text = first + "\n";
+    for (int i = 0; i < beats; ++i) text += "heartbeat ok, nothing to report here\n";
+    return text;
+  };
+  world.append("/log/app.log", log("started 10:00", 40));
+  world.start();
+  world.run(1s);
+  world.rewrite("/log/app.log", log("started 11:00", 60));
+  world.run(1s);
+  EXPECT_EQ(world.messages().size(), 102u);
+  EXPECT_EQ(world.agent->stats().truncations, 1u);
+  EXPECT_TRUE(world.agent->stats().lost_bytes.empty()) << "all of the first was read";
+}
+
+TEST(Agent, OverwrittenWithAsManyBytesIsReadFromItsStart) {
+  World world;
+  world.append("/log/app.log", "AAAA one\nAAAA two\n");
+  world.start();
+  world.run(1s);
+  world.rewrite("/log/app.log", "BBBB one\nBBBB two\n");
+  world.run(1s);
+  EXPECT_EQ(world.messages().size(), 4u);
+  EXPECT_EQ(world.agent->stats().truncations, 1u);
+  EXPECT_TRUE(world.agent->stats().lost_bytes.empty());
+}
+
+TEST(Agent, WhatItPrintsIntoIsNotRead) {
+  World world;
+  world.settings.paths = {"/log"};
+  world.settings.own_paths = {"/log/weir.log"};
+  world.append("/log/weir.log", "ready\n");
+  world.append("/log/app.log", "text\n");
+  world.start();
+  world.run(1s);
+  world.append("/log/weir.log", "text was read\n");
+  world.run(1s);
+  EXPECT_EQ(world.messages(), std::vector<std::string>{"text"});
 }
 
 TEST(Agent, NewFileOnAReusedInodeIsReadFromItsStart) {

@@ -67,7 +67,7 @@ Result<Run> run_of(const Options& options) {
   agent::AgentSettings& agent = run.parts.agent;
   const std::filesystem::path data =
       options.data.empty() ? runtime::state_directory() : std::filesystem::absolute(options.data);
-  agent.own_directories.push_back(data);
+  agent.own_paths.push_back(data);
   if (agent.state_directory.empty()) agent.state_directory = data / "agent";
   return run;
 }

@@ -100,6 +100,8 @@ Result<void> read_inputs(const InputOptions& options, bool bounded, agent::Agent
       agent.paths.push_back(std::filesystem::absolute(input));
     }
   }
+  // Reading what is printed would never end.
+  for (const char* output : {"/proc/self/fd/1", "/proc/self/fd/2"}) agent.own_paths.emplace_back(output);
   if (options.generate > 0) agent.generate_per_second = options.generate;
   if (options.once) agent.once = true;
   if (agent.once && agent.generate_per_second > 0 && !bounded) {

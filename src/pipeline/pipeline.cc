@@ -147,7 +147,7 @@ Result<void> Pipeline::start_agent() {
   const Bytes readers = agent::Agent::reader_memory(settings);
   producer_settings.buffer_memory = std::max<Bytes>(producer_settings.buffer_memory, readers + kMiB) - readers;
   if (settings.state_directory.empty()) settings.state_directory = settings_.data / "agent";
-  settings.own_directories.push_back(settings_.data);
+  settings.own_paths.push_back(settings_.data);
   auto producer = Producer::open(producer_settings);
   if (!producer) return tl::unexpected(producer.error());
   auto opened = agent::Agent::open(settings, std::move(*producer), runtime::posix_file_system(), system_clock());

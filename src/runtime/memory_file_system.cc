@@ -55,12 +55,17 @@ struct Node {
   std::uint64_t id = 0;
   ByteBuffer content, durable_content;
   std::vector<FileChange> changes;
+  std::int64_t modified = 0;  // how often
   Entries entries, durable_entries;
   std::vector<EntryChange> entry_changes;
 
   void change(EntryChange c) {
     enact(entries, c);
     entry_changes.push_back(std::move(c));
+  }
+  void changed(FileChange c) {
+    ++modified;
+    changes.push_back(std::move(c));
   }
 };
 
@@ -122,7 +127,8 @@ struct MemoryFileSystem::State {
     s.device = 1;
     s.inode = node.id;
     s.links = names_of(*root, node);
-    s.birth = WallTime(Duration(node.id));  // tells the order of birth, not the time
+    s.birth = WallTime(Duration(node.id));  // these two tell the order, not the time
+    s.modified = WallTime(Duration(node.modified));
     return s;
   }
 
@@ -214,7 +220,7 @@ class MemoryFile final : public File {
     bytes.resize(some);
     state_->counts.bytes_written += some;
     enact(node_->content, position, bytes);
-    node_->changes.push_back(Write{position, std::move(bytes)});
+    node_->changed(Write{position, std::move(bytes)});
     if (error)
       return fail(*error, fmt::format("cannot write to {}: {}", path_.string(),
                                       *error == ErrorKind::kIo ? "I/O error" : "no space left"));
@@ -246,7 +252,7 @@ class MemoryFile final : public File {
     if (auto open = check(); !open) return open;
     if (state_->free_space && size < node_->content.size()) *state_->free_space += node_->content.size() - size;
     node_->content.resize(size);
-    node_->changes.push_back(Truncate{size});
+    node_->changed(Truncate{size});
     return {};
   }
 
@@ -289,7 +295,7 @@ Result<std::shared_ptr<File>> MemoryFileSystem::open(const Path& path, OpenMode 
     return fail(ErrorKind::kIo, fmt::format("{} is a directory", path.string()));
   } else if (mode == OpenMode::kCreateEmpty) {
     entry->second->content.clear();
-    entry->second->changes.push_back(Truncate{0});
+    entry->second->changed(Truncate{0});
   }
   ++state_->counts.opens;
   ++state_->open_files;
