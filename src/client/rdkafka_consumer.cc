@@ -21,6 +21,8 @@ constexpr Bytes kFetchBytes = 64 * kKiB;  // at most: well-compressed records gr
 constexpr Bytes kLargestBatch = kMiB;  // brokers take batches up to about this by default; a fetch must not be smaller
 constexpr std::size_t kPartitionsPlannedFor = 32;
 constexpr Duration kNudge = std::chrono::milliseconds(2);  // between two
+constexpr MonoTime kNever = MonoTime{} - std::chrono::hours(1);
+constexpr Duration kOwnFence = std::chrono::seconds(30);  // after the session timed out; commits are answered by then
 
 /// A quarter of the memory is for the prefetch, shared by the partitions; the library's limit is for each of them, and
 /// is fixed before it is known how many there will be.
@@ -117,12 +119,9 @@ class RdConsumer final : public ConsumerTransport {
       : settings_(settings), wake_(std::move(wake)), log_(settings.client_id) {}
 
   ~RdConsumer() override {
-    if (client_ == nullptr) return;
     drop_queues(partitions_);
-    if (main_) rd_kafka_queue_cb_event_enable(main_.get(), nullptr, nullptr);
-    main_.reset();
-    // The group was left before, or there was no time for it: either way this must not wait for a coordinator.
-    rd_kafka_destroy_flags(client_, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    partitions_.clear();
+    destroy_client();
   }
 
   Result<void> open() {
@@ -134,7 +133,10 @@ class RdConsumer final : public ConsumerTransport {
     rd_kafka_conf_set_log_cb(conf->get(),
                              [](const rd_kafka_t* client, int level, const char* facility, const char* text) {
                                if (std::string_view(facility) == "FAIL") return;  // comes as an error too
-                               static_cast<RdConsumer*>(rd_kafka_opaque(client))->log_.line(level, facility, text);
+                               auto& self = *static_cast<RdConsumer*>(rd_kafka_opaque(client));
+                               if (std::string_view(facility) == "SESSTMOUT")
+                                 self.session_lost_at_ = system_clock().now().mono;
+                               self.log_.line(level, facility, text);
                              });
     auto client = make_client(RD_KAFKA_CONSUMER, std::move(*conf));
     if (!client) return tl::unexpected(client.error());
@@ -252,6 +254,7 @@ class RdConsumer final : public ConsumerTransport {
       }
     }
     drop_queues(gone);
+    if (reopening_) return reopen();
     if (cooperative() && !rd_kafka_assignment_lost(client_)) {
       check(rd_kafka_incremental_unassign(client_, make_list(partitions).get()));
     } else {
@@ -272,9 +275,9 @@ class RdConsumer final : public ConsumerTransport {
 
   void read(const TopicPartition& partition, std::size_t max, std::vector<ConsumedRecord>& out) override {
     auto part = find(partition);
-    if (!part || !part->queue) return;
+    if (!part) return;
     std::lock_guard lock(part->mutex);
-    if (!part->in_place) return;
+    if (!part->queue || !part->in_place) return;
     max = std::min<std::size_t>(max, 1024);
     std::vector<rd_kafka_message_t*> messages(max);
     const ssize_t count = rd_kafka_consume_batch_queue(part->queue.get(), 0, messages.data(), max);
@@ -431,10 +434,33 @@ class RdConsumer final : public ConsumerTransport {
     part.in_place = true;
     part.end.reset();
   }
+  // Waits for who reads one.
   static void drop_queues(const std::map<TopicPartition, std::shared_ptr<Partition>>& partitions) {
     for (const auto& [name, part] : partitions) {
+      std::lock_guard lock(part->mutex);
       if (part->queue) rd_kafka_queue_cb_event_enable(part->queue.get(), nullptr, nullptr);
+      part->queue.reset();
     }
+  }
+  // The group was left before, or there was no time for it: either way this must not wait for a coordinator.
+  void destroy_client() {
+    if (client_ == nullptr) return;
+    if (main_) rd_kafka_queue_cb_event_enable(main_.get(), nullptr, nullptr);
+    main_.reset();
+    rd_kafka_destroy_flags(std::exchange(client_, nullptr), RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+  }
+  // Nothing is assigned.
+  void reopen() {
+    reopening_ = fatal_told_ = false;
+    session_lost_at_ = kNever;
+    to_answer_.reset();
+    seek_again_.clear();
+    destroy_client();
+    if (auto opened = open(); !opened) {
+      std::lock_guard lock(events_mutex_);
+      events_.push_back({.kind = ConsumerEvent::Kind::kFatal, .error = opened.error()});
+    }
+    wake_();
   }
   bool cooperative() const {
     const char* protocol = rd_kafka_rebalance_protocol(client_);
@@ -532,6 +558,17 @@ class RdConsumer final : public ConsumerTransport {
     char why[256];
     const auto code = rd_kafka_fatal_error(client_, why, sizeof why);
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR || std::exchange(fatal_told_, true)) return;
+    if (code == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID && !leaving_ &&
+        system_clock().now().mono - session_lost_at_.load() < kOwnFence) {
+      // Nobody else: the library joined anew after an outage, under a new member id, and a commit from before it came
+      // after that. It gives up for good then, so begin with a new one once what is assigned has been given up.
+      reopening_ = true;
+      std::vector<TopicPartition> all;
+      std::shared_lock lock(partitions_mutex_);
+      for (const auto& [partition, part] : partitions_) all.push_back(partition);
+      out.push_back({ConsumerEvent::Kind::kLost, std::move(all)});
+      return;
+    }
     ConsumerEvent fatal{ConsumerEvent::Kind::kFatal};
     fatal.error =
         Error{ErrorKind::kClosed,
@@ -563,6 +600,8 @@ class RdConsumer final : public ConsumerTransport {
   RdLog log_;
   rd_kafka_t* client_ = nullptr;
   bool fatal_told_ = false;
+  bool reopening_ = false;  // the next stop() makes a new client
+  std::atomic<MonoTime> session_lost_at_{kNever};
   RdQueue main_;
   std::string username_;
   std::string password_;
