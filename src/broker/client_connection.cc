@@ -106,7 +106,8 @@ bool ClientConnection::take_request(SharedBytes frame) {
 
 bool ClientConnection::refuse(const std::string& why, const char* reason) {
   std::string guess = greeted_ ? std::string() : guess_stranger(frames_.pending());
-  io_.complain(socket_->peer(), guess.empty() ? why : guess, reason);
+  io_.complain(socket_->peer(), guess.empty() ? why : guess, reason,
+               guess.empty() ? reason : std::string_view(guess).substr(0, guess.find(';')));
   close(why);
   return false;
 }

@@ -44,8 +44,8 @@ class IoLoop {
   void closed(ConnectionId connection);
   /// The request queue has room again: the connection, if it is still there, reads on.
   void room(ConnectionId connection);
-  /// Says why a connection is closed; counted and, within limits, logged.
-  void complain(const std::string& peer, const std::string& why, const char* reason);
+  /// Says why a connection is closed: counted by `reason`, and logged once in a while for each `kind`.
+  void complain(const std::string& peer, const std::string& why, const char* reason, std::string_view kind);
 
  private:
   static constexpr int kIndexShift = 48;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -73,7 +74,11 @@ Path state_directory() {
   if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && state[0] == '/')
     return Path(state) / "weir";
   const char* home = std::getenv("HOME");
-  return Path(home != nullptr && home[0] == '/' ? home : "/tmp") / ".local/state/weir";
+  if (home == nullptr || home[0] != '/') {  // as under cron
+    const passwd* user = ::getpwuid(::getuid());
+    home = user != nullptr ? user->pw_dir : "/";
+  }
+  return Path(home) / ".local/state/weir";
 }
 
 bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }

@@ -22,7 +22,7 @@ std::size_t raise_file_limit();
 std::string host_name();
 /// The running program's own file, to start it again.
 Path executable_path();
-/// $XDG_STATE_HOME/weir or ~/.local/state/weir.
+/// $XDG_STATE_HOME/weir or ~/.local/state/weir; without $HOME, below the home in the password database.
 Path state_directory();
 /// True when the descriptor is a terminal.
 bool is_terminal(int descriptor);

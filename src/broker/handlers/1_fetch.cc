@@ -104,13 +104,12 @@ void handle_fetch(Core& core, const Request& request) {
                           core.now().mono + std::chrono::milliseconds(fetch.max_wait_ms));
     return;
   }
-  // Over quota: the answer carries no records but everything else, and says for how long the connection is not read.
+  // Over quota: the answer names no partition, as Kafka's, and says for how long the connection is not read. A client that
+  // finds its partitions empty asks for them one after the other, and each of those requests is throttled again.
   const Duration throttle = core.quotas().fetched(core.now(), request, attempt.bytes);
   if (throttle > Duration::zero()) {
     core.quotas().unfetched(core.now(), request, attempt.bytes);
-    for (auto& topic : attempt.response.responses) {
-      for (auto& partition : topic.partitions) partition.records = Payload();
-    }
+    attempt.response.responses.clear();
     attempt.response.throttle_time_ms = static_cast<std::int32_t>(
         std::min<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(throttle).count(), INT32_MAX));
   }
