@@ -87,7 +87,7 @@ inline constexpr std::size_t kLimitedByCount = 8;
 /// As in labels: "nothing", "pause", "directive", "message_rate", "byte_rate", "memory", "ack_delay", "consumer".
 std::string_view to_string(LimitedBy limit);
 
-/// The limit in force, for a status line, a page, a metric: `limited_by` kNothing means records pass freely.
+/// The limit in force, for a status line, a page, a metric. kNothing: no limit of ours; `why` may name a silent broker.
 struct LimitState {
   LimitedBy limited_by = LimitedBy::kNothing;
   /// Records, bytes, records/s or bytes/s, as `limited_by` implies. 0 for a pause.

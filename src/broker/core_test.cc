@@ -117,7 +117,7 @@ TEST(Core, FirstBatchIsSentWholeWhateverTheLimit) {
   EXPECT_EQ(h.records(h.ask(request, 11)).size(), 1u) << "the second batch does not fit";
 }
 
-TEST(Core, QuotaBreachAnswersEveryPartitionWithoutRecordsAndMutes) {
+TEST(Core, AThrottledFetchNamesNoPartitionAndMutes) {
   CoreHarness h({"quota.consumer.default=1000"});
   h.create("t");
   for (int i = 0; i < 30; ++i) h.ask(h.produce("t", h.batch({std::string(5000, 'x')})), 9);
@@ -127,9 +127,23 @@ TEST(Core, QuotaBreachAnswersEveryPartitionWithoutRecordsAndMutes) {
   ASSERT_NE(response, nullptr);
   EXPECT_GT(response->throttle_time_ms, 0);
   EXPECT_GT(h.replies[last].mute, Duration::zero());
-  EXPECT_EQ(h.only(*response).error_code, ErrorCode::kNone);
-  EXPECT_EQ(h.only(*response).high_watermark, 30);
-  EXPECT_TRUE(h.only(*response).records->empty());
+  EXPECT_EQ(response->error_code, ErrorCode::kNone);
+  EXPECT_TRUE(response->responses.empty());
+}
+
+TEST(Core, AClientOfAnInvalidNameIsToldSo) {
+  CoreHarness h;
+  for (const char* name : {"", "-kcat", "a b", "kcat."}) {
+    const auto* response = h.answer<protocol::ApiVersionsResponse>(
+        h.send(protocol::ApiVersionsRequest{.client_software_name = name, .client_software_version = "1.0"}, 3));
+    ASSERT_NE(response, nullptr);
+    EXPECT_EQ(response->error_code, ErrorCode::kInvalidRequest) << name;
+    EXPECT_TRUE(response->api_keys.empty()) << name;
+  }
+  const auto* response = h.answer<protocol::ApiVersionsResponse>(
+      h.send(protocol::ApiVersionsRequest{.client_software_name = "k.c-at", .client_software_version = "1"}, 3));
+  ASSERT_NE(response, nullptr);
+  EXPECT_EQ(response->error_code, ErrorCode::kNone);
 }
 
 TEST(Core, OffsetsOutOfRangeAndUnknownTopicsAreErrors) {

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <optional>
 #include <string>
 
@@ -70,6 +71,9 @@ int run(int argc, char** argv) {
     std::ranges::replace(what, '\n', ' ');
     exit.fail(what + "; see " + command_of(app) + " --help", ExitCode::kUsage);
   }
+  std::cout.flush();
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || std::cout.fail()) && exit.code == ExitCode::kDone)
+    exit.fail("standard output takes no more: what was to be printed is lost", ExitCode::kFailed);
   return static_cast<int>(exit.code);
 }
 

@@ -614,6 +614,8 @@ ProducerStats ProducerCore::stats() const {
   }
   const MonoTime now = clock_.now().mono;
   stats.limit = gate_.state(now);
+  if (stats.state == ProducerState::kBlocked && stats.limit.why.empty())
+    stats.limit.why = down_ ? "no broker can be reached" : "the broker does not answer";
   for (std::size_t i = 0; i < kLimitedByCount; ++i) {
     stats.limited_for[i] = gate_.limited_for(now, static_cast<LimitedBy>(i));
   }

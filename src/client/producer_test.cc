@@ -128,6 +128,7 @@ TEST(Producer, ComesBackAfterEveryRetryIsUsedUp) {
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(t.send(std::to_string(i)).accepted());
   t.run(50ms);
   EXPECT_EQ(t.producer->stats().state, ProducerState::kBlocked);
+  EXPECT_THAT(t.producer->stats().limit.why, testing::HasSubstr("broker"));
   t.broker.failing_reopens = 10;
   t.broker.break_producers(false);
   t.run(30s, 100ms);

@@ -18,6 +18,7 @@ trap '[ -z "$consumer" ] || kill "$consumer" 2>/dev/null || true; rm -rf "$dir"'
 
 "$python" "$here/prepare.py" "$bootstrap" "$dir/tweets" $count
 
+touch "$dir/consumer.err"
 "$python" "$here/consumer.py" "$bootstrap" $count 77 >"$dir/consumer" 2>"$dir/consumer.err" &
 consumer=$!
 tries=0

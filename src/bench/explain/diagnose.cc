@@ -71,7 +71,7 @@ std::vector<Factor> weigh(const Observations& seen, const Diagnosis& d) {
     case Bottleneck::kUnknown: return {{0.0, "too little was seen"}};
     case Bottleneck::kNone:
       return {messages,
-              {1.0 - std::abs(d.rise_ms) / d.threshold_ms,
+              {std::min(1.0, 1.0 - d.rise_ms / d.threshold_ms),  // falling is as far from growth as can be
                fmt::format("a change of {:.1f} ms where {:.1f} would count as growth", d.rise_ms, d.threshold_ms)},
               seen.queue_growth_per_record ? Factor{1.0, "the producer's queue is in sight"}
                                            : Factor{0.8, "no queue lines: the producer is out of sight"}};

@@ -349,6 +349,7 @@ TEST(Explain, FallingLatencyIsABacklogBeingWorkedOff) {
   const Outcome got = explain(lines);
   EXPECT_EQ(got.json["bottleneck"], "none");
   EXPECT_NE(got.text.find("falling"), std::string::npos);
+  EXPECT_GT(got.diagnosis.confidence, 0.5) << got.text;
 }
 
 TEST(Explain, RepeatedNumberingIsANewRunNotAJump) {

@@ -104,8 +104,8 @@ void handle_fetch(Core& core, const Request& request) {
                           core.now().mono + std::chrono::milliseconds(fetch.max_wait_ms));
     return;
   }
-  // Over quota: the answer names no partition, as Kafka's, and says for how long the connection is not read. A client that
-  // finds its partitions empty asks for them one after the other, and each of those requests is throttled again.
+  // Over quota: the answer names no partition, as Kafka's, and says for how long the connection is not read. A client
+  // that finds its partitions empty asks for them one after the other, and each of those requests is throttled again.
   const Duration throttle = core.quotas().fetched(core.now(), request, attempt.bytes);
   if (throttle > Duration::zero()) {
     core.quotas().unfetched(core.now(), request, attempt.bytes);
