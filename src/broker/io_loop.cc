@@ -71,6 +71,10 @@ void IoLoop::closed(ConnectionId connection) {
   server_.gone(connection);
 }
 
+void IoLoop::complain(const std::string& peer, const std::string& why, const char* reason) {
+  complain(peer, why, reason, reason);
+}
+
 void IoLoop::complain(const std::string& peer, const std::string& why, const char* reason, std::string_view kind) {
   server_.metrics().refused(reason);
   complaints_.warn(loop_.now().mono, fmt::format("closed connections ({})", kind),

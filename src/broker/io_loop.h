@@ -45,6 +45,7 @@ class IoLoop {
   /// The request queue has room again: the connection, if it is still there, reads on.
   void room(ConnectionId connection);
   /// Says why a connection is closed: counted by `reason`, and logged once in a while for each `kind`.
+  void complain(const std::string& peer, const std::string& why, const char* reason);
   void complain(const std::string& peer, const std::string& why, const char* reason, std::string_view kind);
 
  private:
