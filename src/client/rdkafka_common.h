@@ -35,6 +35,10 @@ using RdSettings = std::vector<std::pair<std::string, std::string>>;
 /// What the client library is told for ours, in its spelling.
 RdSettings library_settings(const ProducerSettings& settings);
 RdSettings library_settings(const ConsumerSettings& settings);
+/// How much of one partition a consumer reads ahead.
+Bytes prefetch_bytes(const ConsumerSettings& settings);
+/// What is in force in a consumer's client, in Java's spelling where there is one.
+std::vector<SettingInForce> settings_in_force(const ConsumerSettings& settings, rd_kafka_t* client);
 
 /// A configuration of `settings`; later ones win. Fails with the library's own reason.
 Result<RdConf> make_conf(const RdSettings& settings);
