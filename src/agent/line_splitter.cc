@@ -7,6 +7,18 @@
 #include "base/units.h"
 
 namespace weir::agent {
+namespace {
+
+/// The first `limit` bytes of a longer text, or up to three fewer: a UTF-8 character is not cut in two.
+std::string_view cut(std::string_view text, Bytes limit) {
+  const auto continues = [&](Bytes at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+  for (Bytes length = limit; length > 0 && limit - length < 4; --length) {
+    if (!continues(length)) return text.substr(0, length);
+  }
+  return text.substr(0, limit);  // not UTF-8
+}
+
+}  // namespace
 
 Bytes LineSplitter::split(std::string_view bytes, EntryTaker& taker) {
   Bytes at = 0;
@@ -39,7 +51,8 @@ Bytes LineSplitter::split(std::string_view bytes, EntryTaker& taker) {
         continue;
       }
       if (policy_ == LongLines::kTruncate &&
-          !taker.take({.text = bytes.substr(at, limit_), .position = position_, .end = position_, .truncated = true})) {
+          !taker.take(
+              {.text = cut(bytes.substr(at), limit_), .position = position_, .end = position_, .truncated = true})) {
         break;
       }
       ++long_lines_;

@@ -57,6 +57,24 @@ TEST(LineSplitter, LongLineIsTruncatedOrSkippedAndItsNeighboursSurvive) {
   }
 }
 
+TEST(LineSplitter, LongLineIsNotCutInsideACharacter) {
+  for (const std::string character : {"\u00e9", "\u20ac", "\U0001f600"}) {
+    std::string text;
+    while (text.size() < 300) text += character;
+    for (Bytes limit = 100; limit < 104; ++limit) {
+      Kept kept;
+      LineSplitter splitter(limit, LongLines::kTruncate, 0);
+      feed(splitter, text + "\n", 1000, kept);
+      ASSERT_EQ(kept.lines.size(), 1u);
+      EXPECT_EQ(kept.lines[0].text, text.substr(0, limit / character.size() * character.size()));
+    }
+  }
+  Kept kept;
+  LineSplitter splitter(100, LongLines::kTruncate, 0);
+  feed(splitter, std::string(200, '\x80') + "\n", 1000, kept);
+  EXPECT_EQ(kept.lines[0].text, std::string(100, '\x80')) << "not UTF-8";
+}
+
 TEST(LineSplitter, RunOfNulsIsNotALongLineAndShortOnesStay) {
   const std::string hole(4096, '\0');
   const std::string text = "a\n" + hole + "text after\nb\n";

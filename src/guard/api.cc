@@ -171,8 +171,11 @@ http::Response Guard::State::check(const std::string& group) const {
     }
   }
   if (lag->known_time && *lag->known_time > settings_.lag_target) {
+    const bool exact = lag->time && std::ranges::all_of(lag->partitions, [&](const PartitionLag& p) {
+                         return p.time != lag->time || p.time_exact;
+                       });
     return verdict(429, "wait",
-                   fmt::format("the lag is {}{:.1f} s, target {:.1f} s", lag->time ? "" : "at least ",
+                   fmt::format("the lag is {}{:.1f} s, target {:.1f} s", exact ? "" : "at least ",
                                to_seconds(*lag->known_time), to_seconds(settings_.lag_target)));
   }
   if (lag->records.value_or(0) > settings_.max_lag) {

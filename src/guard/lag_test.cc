@@ -301,6 +301,7 @@ TEST_F(Lag, ReportsAreOneLineOfJsonAndATable) {
   EXPECT_THAT(json, HasSubstr("\"status\":\"uncommitted\""));
   EXPECT_THAT(json, HasSubstr("\"lag\":10"));
   EXPECT_THAT(lag_to_json(*snapshot, clock.now().mono, "nobody"), HasSubstr("\"groups\":[]"));
+  EXPECT_THAT(lag_to_table(*snapshot), HasSubstr("lag at least 10"));
   EXPECT_THAT(lag_to_table(*snapshot), HasSubstr("1 partitions without a commit"));
 }
 

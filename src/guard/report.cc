@@ -141,8 +141,9 @@ std::string lag_to_table(const LagSnapshot& snapshot, const std::optional<std::s
                      group_width, p.partition.topic, topic_width, p.partition.partition.value, offset(p.committed),
                      offset(p.end), text(p.records), time(p.time, p.time_exact), status);
     }
-    fmt::format_to(std::back_inserter(out), "{:<{}}  {}, {} members: lag {}, in time {}", name, group_width,
-                   group.state, text(group.members), text(group.records), time(group.time, true));
+    fmt::format_to(std::back_inserter(out), "{:<{}}  {}, {} members: lag {}{}, in time {}", name, group_width,
+                   group.state, text(group.members), group.uncommitted > 0 && group.records ? "at least " : "",
+                   text(group.records), time(group.time, true));
     if (group.uncommitted > 0)
       fmt::format_to(std::back_inserter(out), ", {} partitions without a commit", group.uncommitted);
     if (group.unmeasured > 0) fmt::format_to(std::back_inserter(out), ", {} partitions not measured", group.unmeasured);
