@@ -40,7 +40,7 @@ ClientConnection* IoLoop::find(ConnectionId connection) {
   return it == connections_.end() ? nullptr : it->second.get();
 }
 
-void IoLoop::answer(Reply reply) {
+void IoLoop::answer(const Reply& reply) {
   if (auto* connection = find(reply.connection)) connection->answer(reply.request, reply.response, reply.mute);
 }
 

@@ -28,7 +28,7 @@ class IoLoop {
   static std::uint64_t index_of(ConnectionId connection) { return connection.value >> kIndexShift; }
 
   void accept(std::shared_ptr<runtime::Connection> connection);
-  void answer(Reply reply);
+  void answer(const Reply& reply);
   void answer(const NoReply& reply);
   void uncount(const LongPoll& poll);
   void close(const CloseConnection& close);
