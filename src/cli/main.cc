@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -39,8 +41,7 @@ std::optional<std::string> unknown_command(const CLI::App& app, int argc, char**
     if (at->get_subcommands([](const CLI::App*) { return true; }).empty()) break;
     const auto known = at->get_subcommands([&](const CLI::App* command) { return command->check_name(argv[i]); });
     if (known.empty())
-      return std::string("no such command: ") + (i > 1 ? words + " " : "") + argv[i] + "; " + words +
-             " --help lists them";
+      return fmt::format("no such command: {}{}; {} --help lists them", i > 1 ? words + " " : "", argv[i], words);
     at = known.front();
     words += " " + at->get_name();
   }

@@ -1,6 +1,7 @@
 #include "weir/consumer.h"
 
 #include <atomic>
+#include <new>
 
 #include "base/clock.h"
 #include "client/consumer_core.h"
@@ -41,7 +42,7 @@ Consumer::~Consumer() {
   if (core_->in_child()) {
     // The thread and maybe a lock's holder stayed in the parent: everything here is left as it is.
     if (worker_) (void)worker_.release();
-    (void)new std::shared_ptr<ConsumerCore>(std::move(core_));
+    (void)new (std::nothrow) std::shared_ptr<ConsumerCore>(std::move(core_));
     return;
   }
   close(Duration::zero());
