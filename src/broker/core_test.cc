@@ -117,6 +117,24 @@ TEST(Core, FirstBatchIsSentWholeWhateverTheLimit) {
   EXPECT_EQ(h.records(h.ask(request, 11)).size(), 1u) << "the second batch does not fit";
 }
 
+// kafka-go asks for session -1, epoch -1: no session, all partitions.
+TEST(Core, AFullFetchIsServedWhateverItsSession) {
+  CoreHarness h;
+  h.create("t");
+  h.ask(h.produce("t", h.batch({"a"})), 9);
+  auto request = h.fetch("t", 0);
+  for (const auto& [session, epoch] : {std::pair{0, 0}, {0, -1}, {-1, -1}, {7, 0}, {7, -1}}) {
+    request.session_id = session;
+    request.session_epoch = epoch;
+    EXPECT_EQ(h.records(h.ask(request, 11)).size(), 1u) << session << ' ' << epoch;
+  }
+  for (const int session : {0, 7}) {
+    request.session_id = session;
+    request.session_epoch = 3;
+    EXPECT_EQ(h.ask(request, 11).error_code, ErrorCode::kFetchSessionIdNotFound);
+  }
+}
+
 TEST(Core, AThrottledFetchNamesNoPartitionAndMutes) {
   CoreHarness h({"quota.consumer.default=1000"});
   h.create("t");

@@ -18,7 +18,9 @@ using protocol::FetchResponse;
 using PartitionData = FetchResponse::PartitionData;
 
 constexpr std::int8_t kReadCommitted = 1;
-constexpr std::int32_t kNoSession = 0;
+// KIP-227: with these epochs a request names all its partitions, whatever its session.
+constexpr std::int32_t kFirstEpoch = 0;
+constexpr std::int32_t kFinalEpoch = -1;
 
 PartitionData failure(std::int32_t index, ErrorCode error) {
   return {.partition_index = index, .error_code = error, .high_watermark = -1, .records = Payload()};
@@ -92,7 +94,7 @@ Attempt read_all(Core& core, const Request& request) {
 
 void handle_fetch(Core& core, const Request& request) {
   const auto& fetch = request.as<FetchRequest>();
-  if (fetch.session_id != kNoSession) {
+  if (fetch.session_epoch != kFirstEpoch && fetch.session_epoch != kFinalEpoch) {
     // We keep no sessions (every answer says session 0); the client falls back to full requests.
     core.reply(request.id, respond(FetchResponse{.error_code = ErrorCode::kFetchSessionIdNotFound}));
     return;
