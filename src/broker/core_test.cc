@@ -109,7 +109,7 @@ TEST(Core, FirstBatchIsSentWholeWhateverTheLimit) {
   CoreHarness h;
   h.create("t");
   h.ask(h.produce("t", h.batch({"small"})), 9);
-  h.ask(h.produce("t", h.batch({std::string(300 * 1024, 'x')})), 9);
+  h.ask(h.produce("t", h.batch({std::string(300UL * 1024, 'x')})), 9);
   auto request = h.fetch("t", 1);
   request.topics[0].partitions[0].partition_max_bytes = 1024;
   EXPECT_EQ(h.records(h.ask(request, 11)).size(), 1u);
@@ -194,7 +194,7 @@ TEST(Core, RefusesBadBatches) {
   EXPECT_EQ(h.only(h.ask(h.produce("t", h.batch({"a"}), 3), 9)).error_code, ErrorCode::kInvalidRequiredAcks);
   h.clock.step_wall(std::chrono::hours(-3));
   wire::BatchBuilder future;
-  future.add(h.now_ms() + 3 * 3600 * 1000, std::nullopt, as_bytes("x"));
+  future.add(h.now_ms() + 3LL * 3600 * 1000, std::nullopt, as_bytes("x"));
   EXPECT_EQ(h.only(h.ask(h.produce("t", future.build()), 9)).error_code, ErrorCode::kInvalidTimestamp);
   EXPECT_EQ(h.only(h.ask(h.fetch("t", 0), 11)).high_watermark, 0) << "nothing of that was stored";
 }
@@ -348,7 +348,7 @@ TEST(Core, ConservesRecordsAcrossCrashes) {
           for (const auto& [offset, value] : h.records(*response)) shown.emplace(offset, value);
           break;
         }
-        case 7:
+        default:
           if (random() % 4 == 0) {
             collect();
             h.crash(random());
