@@ -13,7 +13,7 @@ using wire::BatchFault;
 /// zstd came with Produce 7.
 constexpr int kFirstZstdVersion = 7;
 
-CheckedRecords refused(ErrorCode error, std::string message) { return {error, std::move(message), {}, false}; }
+CheckedRecords refused(ErrorCode error, std::string message) { return {error, std::move(message), {}, {}}; }
 
 }  // namespace
 
@@ -59,7 +59,7 @@ CheckedRecords check_records_field(const std::optional<SharedBytes>& records, in
   if (header->codec() == wire::Codec::kNone) {
     const auto contents = wire::check_records(bytes, bytes.size());
     if (!contents) return refused(to_error(contents.error().fault), contents.error().message);
-    checked.has_null_key = contents->has_null_key;
+    checked.contents = *contents;
   }
   return checked;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ struct CheckedRecords {
   protocol::ErrorCode error = protocol::ErrorCode::kNone;
   std::string message;
   wire::BatchHeader header;
-  bool has_null_key = false;  ///< Known only of uncompressed batches.
+  std::optional<wire::BatchContents> contents;  ///< Of an uncompressed batch.
 };
 
 /// The whole request: by topic, then by partition, in the order of the request.

@@ -67,6 +67,14 @@ std::string_view contradiction(const BatchHeader& h) {
   return {};
 }
 
+void set_timestamp(std::span<std::byte> batch, bool log_append_time, std::int64_t max_unix_ms) {
+  const BatchHeader header = parse(batch);
+  const int others = header.attributes & ~kTimestampTypeBit;
+  put(batch, kAttributesAt, static_cast<std::int16_t>(log_append_time ? others | kTimestampTypeBit : others));
+  put(batch, kMaxTimestampAt, max_unix_ms);
+  put(batch, kCrcAt, crc32c(ByteView(batch).first(header.size()).subspan(kAttributesAt)));
+}
+
 /// Adds to a sequence number, which goes on at 0 after 2147483647.
 std::int32_t add_sequence(std::int32_t sequence, std::int32_t distance) {
   return static_cast<std::int32_t>((std::int64_t{sequence} + distance) & 0x7fffffff);
@@ -131,12 +139,8 @@ BatchResult<std::vector<SharedBytes>> split_batches(const SharedBytes& records) 
 void set_base_offset(std::span<std::byte> batch, Offset offset) { put(batch, 0, offset.value); }
 void set_leader_epoch(std::span<std::byte> batch, std::int32_t epoch) { put(batch, kLeaderEpochAt, epoch); }
 
-void set_log_append_time(std::span<std::byte> batch, std::int64_t unix_ms) {
-  const BatchHeader header = parse(batch);
-  put(batch, kAttributesAt, static_cast<std::int16_t>(header.attributes | kTimestampTypeBit));
-  put(batch, kMaxTimestampAt, unix_ms);
-  put(batch, kCrcAt, crc32c(ByteView(batch).first(header.size()).subspan(kAttributesAt)));
-}
+void set_log_append_time(std::span<std::byte> batch, std::int64_t unix_ms) { set_timestamp(batch, true, unix_ms); }
+void set_create_time(std::span<std::byte> batch, std::int64_t max_unix_ms) { set_timestamp(batch, false, max_unix_ms); }
 
 // ---- Reading records
 // -------------------------------------------------------------------------------------------------
@@ -181,7 +185,7 @@ bool RecordReader::read(Record& record) {
     const auto key = bytes();
     if (!key) reader_.fail("a header without a key");
     const auto value = bytes();
-    if (reader_.ok()) record.headers.push_back({as_text(*key), value});
+    if (keep_headers_ && reader_.ok()) record.headers.push_back({as_text(*key), value});
   }
   if (reader_.ok() && reader_.position() - start != static_cast<Bytes>(size))
     reader_.fail("a record whose length is wrong");
@@ -225,11 +229,17 @@ BatchResult<BatchContents> check_records(ByteView batch, Bytes max_plain) {
     return refuse(BatchFault::kRecords, fmt::format("{} records for {} offsets", header.record_count,
                                                     std::int64_t{header.last_offset_delta} + 1));
   }
-  BatchContents contents{-1, header.last_offset(), false};
+  // One record may have a header in every other byte, each of which would take twenty times as much.
+  reader->keep_headers_ = false;
+  reader->header_.attributes = static_cast<std::int16_t>(header.attributes & ~kTimestampTypeBit);
+  BatchContents contents{.offset_of_max_timestamp = header.last_offset(), .plain_size = reader->reader_.remaining()};
   std::int64_t expected = header.base_offset.value;
   while (const auto record = reader->next()) {
     if (record->offset.value != expected++)
       return refuse(BatchFault::kRecords, fmt::format("record {} has another offset", expected - 1));
+    constexpr std::int64_t kNone = -1;
+    if (record->timestamp != kNone && (contents.min_timestamp == kNone || record->timestamp < contents.min_timestamp))
+      contents.min_timestamp = record->timestamp;
     if (record->timestamp > contents.max_timestamp) {
       contents.max_timestamp = record->timestamp;
       contents.offset_of_max_timestamp = record->offset;

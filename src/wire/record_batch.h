@@ -97,6 +97,8 @@ void set_base_offset(std::span<std::byte> batch, Offset offset);
 void set_leader_epoch(std::span<std::byte> batch, std::int32_t epoch);
 /// Sets the timestamp type and the max timestamp, which lie inside the CRC, and the CRC.
 void set_log_append_time(std::span<std::byte> batch, std::int64_t unix_ms);
+/// The same for records that keep their own timestamps, of which `max_unix_ms` is the largest.
+void set_create_time(std::span<std::byte> batch, std::int64_t max_unix_ms);
 
 // ---- Records -------------------------------------------------------------------------------------------------------
 
@@ -131,6 +133,7 @@ class RecordReader {
   const BatchHeader& header() const { return header_; }
 
  private:
+  friend BatchResult<struct BatchContents> check_records(ByteView batch, Bytes max_plain);
   RecordReader(const BatchHeader& header, ByteBuffer plain, ByteView records);
   bool read(Record& record);
 
@@ -138,17 +141,21 @@ class RecordReader {
   ByteBuffer plain_;  // what a compressed batch became; moving a vector keeps the views into it
   Reader reader_;
   std::int32_t taken_ = 0;
+  bool keep_headers_ = true;
   std::string fault_;
 };
 
 /// What a walk over all records found.
 struct BatchContents {
+  /// Of the records' own timestamps, whatever type the header names; -1 when no record has one.
+  std::int64_t min_timestamp = -1;
   std::int64_t max_timestamp = -1;
   Offset offset_of_max_timestamp;
   bool has_null_key = false;  ///< A compacted topic must refuse it.
+  Bytes plain_size = 0;       ///< Of the records, once decompressed.
 };
 /// Walks every record: lengths, consecutive offset deltas, the count of the header. For uncompressed batches, and for
-/// compressed ones on compacted topics.
+/// compressed ones on compacted topics. Holds nothing but what comes out of the decompressor.
 BatchResult<BatchContents> check_records(ByteView batch, Bytes max_plain);
 
 /// What a batch says of itself, for BatchBuilder.

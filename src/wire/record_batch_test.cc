@@ -143,6 +143,26 @@ TEST(RecordBatch, LogAppendTimeIsTheTimeOfEveryRecord) {
   EXPECT_TRUE(reader->result());
 }
 
+TEST(RecordBatch, TheWalkSeesTheRecordsOwnTimestampsAndTheHeaderCanBeSetToThem) {
+  ByteBuffer batch = three_records();
+  set_log_append_time(batch, 5555);
+  const auto contents = check_records(batch, kMax);
+  ASSERT_TRUE(contents) << contents.error().message;
+  EXPECT_EQ(contents->min_timestamp, 990);
+  EXPECT_EQ(contents->max_timestamp, 1010);
+  EXPECT_EQ(contents->offset_of_max_timestamp, Offset(1));
+  EXPECT_EQ(contents->plain_size, batch.size() - kBatchHeaderSize);
+  set_create_time(batch, contents->max_timestamp);
+  EXPECT_EQ(batch, three_records());
+
+  BatchBuilder none;
+  none.add(-1, std::nullopt, std::nullopt);
+  const auto without = check_records(none.build(), kMax);
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->min_timestamp, -1);
+  EXPECT_EQ(without->max_timestamp, -1);
+}
+
 TEST(RecordBatch, WalkFindsRecordsThatContradictTheHeader) {
   const ByteBuffer good = three_records();
   const auto fault = [](const ByteBuffer& batch) {

@@ -20,8 +20,9 @@ using protocol::ProduceRequest;
 using protocol::ProduceResponse;
 using PartitionResponse = ProduceResponse::PartitionProduceResponse;
 
-/// What a compressed batch of a compacted topic may become when its keys are looked at.
-constexpr Bytes kMaxPlainBatch = 64 * kMiB;
+/// What the compressed batches of compacted topics may become in one request when their keys are looked at: all of them
+/// together, so that many small batches cannot hold up the core loop. The first one may take it whole.
+constexpr Bytes kMaxPlain = 64 * kMiB;
 
 /// The one client that may write to internal topics, as in Kafka.
 constexpr std::string_view kAdminClient = "__admin_client";
@@ -37,10 +38,9 @@ PartitionResponse refusal(std::int32_t index, Refusal why) {
   return response;
 }
 
-/// What the topic's settings say against a batch that is sound in itself.
-std::optional<Refusal> check_against(const TopicConfig& config, const TopicPartition& name,
-                                     const CheckedRecords& checked, ByteView bytes, WallTime now) {
-  const wire::BatchHeader& header = checked.header;
+/// What the topic's settings say against the header of a batch that is sound in itself.
+std::optional<Refusal> check_header(const TopicConfig& config, const TopicPartition& name,
+                                    const wire::BatchHeader& header) {
   if (static_cast<std::int64_t>(header.size()) > config.max_message_bytes) {
     return Refusal{
         ErrorCode::kMessageTooLarge,
@@ -52,30 +52,51 @@ std::optional<Refusal> check_against(const TopicConfig& config, const TopicParti
     return Refusal{ErrorCode::kInvalidTxnState,
                    "Transactions are not served by this broker: produce without a transactional.id"};
   }
-  if (config.compacted) {
-    bool null_key = checked.has_null_key;
-    if (header.codec() != wire::Codec::kNone) {
-      const auto contents = wire::check_records(bytes, kMaxPlainBatch);
-      if (!contents) return Refusal{to_error(contents.error().fault), contents.error().message};
-      null_key = contents->has_null_key;
-    }
-    if (null_key) {
-      return Refusal{ErrorCode::kInvalidRecord,
-                     fmt::format("Compacted topic cannot accept message without key in topic partition "
-                                 "{}-{}.",
-                                 name.topic, name.partition.value)};
-    }
+  return std::nullopt;
+}
+
+/// Looks into a compressed batch. `plain_left`: of kMaxPlain.
+tl::expected<wire::BatchContents, Refusal> look_into(ByteView bytes, Bytes& plain_left) {
+  const bool first = plain_left == kMaxPlain;
+  auto contents = wire::check_records(bytes, plain_left);
+  if (contents) {
+    plain_left -= contents->plain_size;
+    return *contents;
+  }
+  plain_left = 0;  // it may have been used up in finding out
+  if (contents.error().fault == wire::BatchFault::kTooLarge && !first) {
+    // Retriable: what was appended is not sent again, so that sooner or later this batch comes first.
+    return tl::unexpected(
+        Refusal{ErrorCode::kKafkaStorageError,
+                fmt::format("The {} bytes to which the compressed batches for compacted topics in one request may "
+                            "decompress are used up: send this one again",
+                            kMaxPlain)});
+  }
+  return tl::unexpected(Refusal{to_error(contents.error().fault), contents.error().message});
+}
+
+/// The same of its records. `contents`: unless it is compressed and was not looked into.
+std::optional<Refusal> check_contents(const TopicConfig& config, const TopicPartition& name,
+                                      const wire::BatchHeader& header,
+                                      const std::optional<wire::BatchContents>& contents, WallTime now) {
+  if (config.compacted && contents && contents->has_null_key) {
+    return Refusal{ErrorCode::kInvalidRecord,
+                   fmt::format("Compacted topic cannot accept message without key in topic partition "
+                               "{}-{}.",
+                               name.topic, name.partition.value)};
   }
   if (!config.log_append_time) {
+    constexpr std::int64_t kNone = -1;
     const std::int64_t clock = to_unix_ms(now);
-    const bool old = header.base_timestamp >= 0 && clock - header.base_timestamp > config.timestamp_before_max_ms;
-    const bool early = header.max_timestamp > clock && header.max_timestamp - clock > config.timestamp_after_max_ms;
+    const std::int64_t oldest = contents ? contents->min_timestamp : header.base_timestamp;
+    const std::int64_t newest = contents ? contents->max_timestamp : header.max_timestamp;
+    const bool old = oldest != kNone && oldest < clock - config.timestamp_before_max_ms;
+    const bool early = newest > clock && newest - clock > config.timestamp_after_max_ms;
     if (old || early) {
       return Refusal{
           ErrorCode::kInvalidTimestamp,
           fmt::format(
-              "Timestamp {} of message is out of range. The timestamp should be within [{}, {}]",
-              old ? header.base_timestamp : header.max_timestamp,
+              "Timestamp {} of message is out of range. The timestamp should be within [{}, {}]", old ? oldest : newest,
               std::max<std::int64_t>(0, clock - std::min(clock, config.timestamp_before_max_ms)),
               config.timestamp_after_max_ms > INT64_MAX - clock ? INT64_MAX : clock + config.timestamp_after_max_ms)};
     }
@@ -94,7 +115,7 @@ struct Append {
 };
 
 Append append(Core& core, const TopicPartition& name, const ProduceRequest& request, const CheckedRecords& checked,
-              const std::optional<SharedBytes>& records) {
+              const std::optional<SharedBytes>& records, Bytes& plain_left) {
   const std::int32_t index = name.partition.value;
   const auto refused = [&](ErrorCode error, std::string message = {}) {
     return Append{refusal(index, {error, std::move(message)}), std::nullopt};
@@ -110,11 +131,31 @@ Append append(Core& core, const TopicPartition& name, const ProduceRequest& requ
                                partition.config.min_insync_replicas));
   }
   const ByteView bytes = records->view();
-  if (auto why = check_against(partition.config, name, checked, bytes, core.now().wall)) {
+  if (auto why = check_header(partition.config, name, checked.header)) {
+    return {refusal(index, std::move(*why)), std::nullopt};
+  }
+  std::optional<wire::BatchContents> contents = checked.contents;
+  if (!contents && partition.config.compacted) {
+    auto looked = look_into(bytes, plain_left);
+    if (!looked) return {refusal(index, std::move(looked.error())), std::nullopt};
+    contents = *looked;
+  }
+  if (auto why = check_contents(partition.config, name, checked.header, contents, core.now().wall)) {
     return {refusal(index, std::move(*why)), std::nullopt};
   }
   storage::AppendRequest append_request{.batches = bytes};
-  if (partition.config.log_append_time) append_request.log_append_ms = to_unix_ms(core.now().wall);
+  ByteBuffer corrected;
+  if (partition.config.log_append_time) {
+    append_request.log_append_ms = to_unix_ms(core.now().wall);
+  } else {
+    // The time index and ListOffsets go by the header, so it must not say what its records do not.
+    const std::int64_t largest = contents ? contents->max_timestamp : checked.header.max_timestamp;
+    if (checked.header.log_append_time() || checked.header.max_timestamp != largest) {
+      corrected = to_buffer(bytes);
+      wire::set_create_time(corrected, largest);
+      append_request.batches = corrected;
+    }
+  }
   const auto done = partition.log->append(append_request, core.now().wall);
   if (!done) return {refusal(index, storage_refusal(core, name, done.error())), std::nullopt};
   switch (done->check) {
@@ -158,6 +199,7 @@ void handle_produce(Core& core, const Request& request) {
 
   ProduceAnswer answer{.response = std::make_shared<ProduceResponse>()};
   bool failed = false;
+  Bytes plain_left = kMaxPlain;
   std::set<std::pair<std::string_view, std::int32_t>> named;
   for (std::size_t t = 0; t < produce.topic_data.size(); ++t) {
     const auto& topic = produce.topic_data[t];
@@ -174,7 +216,8 @@ void handle_produce(Core& core, const Request& request) {
         response = refusal(data.index,
                            {ErrorCode::kInvalidTopicException, "Cannot append to internal topic __consumer_offsets"});
       } else {
-        auto done = append(core, {topic.name, PartitionId(data.index)}, produce, checked.topics[t][p], data.records);
+        auto done = append(core, {topic.name, PartitionId(data.index)}, produce, checked.topics[t][p], data.records,
+                           plain_left);
         response = std::move(done.response);
         if (done.need && produce.acks != 0) {
           answer.needs.push_back(*done.need);
