@@ -18,6 +18,7 @@ namespace {
 using protocol::CreateTopicsRequest;
 using protocol::ErrorCode;
 using protocol::MetadataRequest;
+using Records = std::vector<std::pair<std::int64_t, std::string>>;
 
 CreateTopicsRequest::CreatableTopic topic(const std::string& name, std::int32_t partitions = 1,
                                           std::int16_t factor = 1) {
@@ -171,6 +172,79 @@ TEST(Admin, FilesGoOnlyWhenTheEndOfTheirTopicIsDurable) {
     h.run_syncs();
     EXPECT_EQ(files_left(h), fails ? 1 : 0);
   }
+}
+
+TEST(Admin, ATopicWhoseDeletionDidNotLastHasItsRecords) {
+  int kept = 0;
+  for (std::uint64_t seed = 0; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    CoreHarness h;
+    h.create("t", 2);
+    for (int i = 0; i < 3; ++i) h.ask(h.produce("t", h.batch({"old"})), 9);
+    h.restart();  // with a recovery point
+    const TopicId id = h.core->topics().find("t")->id;
+    protocol::DeleteTopicsRequest remove;
+    remove.topics.push_back({.name = "t"});
+    if (seed % 2 == 0) h.files.fail_directory_sync(1);
+    const auto deletion = h.send(remove, 6);
+    if (seed % 2 == 0) {
+      h.run_syncs();
+      EXPECT_EQ(h.answer<protocol::DeleteTopicsResponse>(deletion)->responses.at(0).error_code,
+                ErrorCode::kKafkaStorageError);
+    } else if (seed % 4 == 1) {  // made anew, and neither is durable yet
+      protocol::CreateTopicsRequest create;
+      create.topics.push_back(topic("t", 2));
+      h.send(create, 7);
+      h.send(h.produce("t", h.batch({"new"})), 9);
+    }
+    if (seed == 0) {
+      h.kill();
+      EXPECT_EQ(h.core->topics().find("t"), nullptr) << "nothing was lost, so the deletion was not either";
+      EXPECT_EQ(h.files.list("data")->size(), 3u) << "lock, checkpoint, metadata";
+      continue;
+    }
+    h.crash(seed);
+    const Topic* found = h.core->topics().find("t");
+    if (found == nullptr || found->id != id) continue;
+    ++kept;
+    EXPECT_EQ(h.records(h.ask(h.fetch("t", 0), 11)), (Records{{0, "old"}, {1, "old"}, {2, "old"}}));
+    EXPECT_EQ(h.only(h.ask(h.produce("t", h.batch({"more"})), 9)).base_offset, 3);
+    h.crash(seed + 100);
+    EXPECT_EQ(h.records(h.ask(h.fetch("t", 0), 11)).size(), 4u);
+  }
+  EXPECT_GT(kept, 5);
+}
+
+TEST(Admin, NothingKnownOfAStrayDirectoryIsUsedForTheTopicMadeUnderItsName) {
+  CoreHarness h;
+  h.create("t");
+  h.ask(h.produce("t", h.batch({"old"})), 9);
+  h.restart();
+  h.core.reset();
+  h.files.kill();
+  ASSERT_TRUE(h.files.rename("data/t-0", "data/u-0"));
+  const runtime::Path points = "data/recovery-point-offset-checkpoint";
+  const auto saved = [&] { return std::string(as_text(h.files.read_all(points, kMiB).value())); };
+  ASSERT_TRUE(h.files.replace(points, as_bytes("0\n1\nu 0 100\n")));
+  h.start();
+  EXPECT_NE(saved().find("u 0 100"), std::string::npos);
+  std::string when_created;
+  h.files.on_sync([&](const runtime::Path& path) {
+    if (path.filename() == "weir-metadata.log") when_created = saved();
+  });
+  h.create("u");
+  h.files.on_sync({});
+  EXPECT_EQ(when_created, "0\n0\n") << "before the new topic can be durable";
+
+  // A disk too full to write them anew: none are better than another's.
+  h.core.reset();
+  h.files.kill();
+  ASSERT_TRUE(h.files.rename("data/u-0-stray", "data/v-0"));
+  ASSERT_TRUE(h.files.replace(points, as_bytes("0\n1\nv 0 100\n")));
+  h.start();
+  h.files.fail_sync(1, "recovery-point");
+  h.create("v");
+  EXPECT_FALSE(h.files.exists(points));
 }
 
 TEST(Admin, ANewTopicDoesNotBeginWithTheRecordsOfAStrayDirectory) {

@@ -167,6 +167,7 @@ class Core {
   void replay(const MetadataRecord& record);
   void advanced(Partition& partition);
   void start_syncs();
+  Result<void> set_aside_strays(std::string_view topic);
   void metadata_synced(const Result<void>& outcome);
   void partition_synced(Partition& partition, const Result<void>& outcome);
 
@@ -204,8 +205,9 @@ class Core {
   DurableWaits waits_;
   std::unordered_map<DurableWaits::Ticket, Pending> pending_;
   bool checkpoint_out_ = false;
-  bool checkpoint_due_ = false;     // worth asking the directory
-  bool removals_unsynced_ = false;  // partitions were renamed away: that must be durable before their topic's end is
+  bool checkpoint_due_ = false;  // worth asking the directory
+  /// Partitions were renamed away, perhaps by an earlier process: that must be durable before their topic's end is.
+  bool removals_unsynced_ = true;
   std::set<std::string> deleted_topics_;  // while loading
   CoreCounts counts_;
   Complaints complaints_;

@@ -27,31 +27,22 @@ void Core::refuse(const Decision& decision, ErrorCode error) {
 
 /// Directories of partitions of that name that no topic owns, such as a power cut leaves that took back the topic's
 /// creation: a new topic must not begin with their records.
-/// True when there were any.
-Result<bool> Core::MetadataState::set_aside_strays(runtime::FileSystem& files, const runtime::Path& directory,
-                                                   std::string_view topic) {
-  bool any = false;
-  constexpr std::size_t kLongestName = 255;
-  for (auto stray = strays.begin(); stray != strays.end();) {
+Result<void> Core::set_aside_strays(std::string_view topic) {
+  for (auto stray = metadata_->strays.begin(); stray != metadata_->strays.end();) {
     if (stray->topic != topic) {
       ++stray;
       continue;
     }
-    const std::string name = storage::directory_name(*stray);
-    runtime::Path to;
-    for (int i = 0; i == 0 || files.exists(to); ++i) {
-      const std::string suffix = i == 0 ? "-stray" : fmt::format(".{}-stray", i);
-      to = directory / (name.substr(0, kLongestName - suffix.size()) + suffix);
-    }
-    if (auto done = files.rename(directory / name, to); !done) return tl::unexpected(done.error());
+    const auto moved = directory_->set_aside(*stray);
+    if (!moved) return tl::unexpected(moved.error());
     log::warn(
         "{}: held records of no topic; set aside as {} for the topic made under that name: remove it when you do "
         "not need them",
-        (directory / name).string(), to.filename().string());
-    any = true;
-    stray = strays.erase(stray);
+        (directory_->path() / storage::directory_name(*stray)).string(), moved->filename().string());
+    removals_unsynced_ = checkpoint_due_ = true;
+    stray = metadata_->strays.erase(stray);
   }
-  return any;
+  return {};
 }
 
 bool Core::commit(MetadataDecision decision) {
@@ -60,10 +51,9 @@ bool Core::commit(MetadataDecision decision) {
   for (const MetadataRecord& record : decision.records) {
     const auto* topic = std::get_if<TopicRecord>(&record);
     if (!appended || topic == nullptr) continue;
-    const auto moved = metadata_->set_aside_strays(files_, directory_->path(), topic->name);
+    const auto moved = set_aside_strays(topic->name);
     if (!moved) append_refused("metadata log", moved.error());
     appended = moved.has_value();
-    removals_unsynced_ |= moved.value_or(false);
   }
   if (appended && !decision.records.empty()) {
     const auto done = metadata_->log.append(encode(decision.records));
@@ -236,7 +226,7 @@ void Core::replay(const MetadataRecord& record) {
         const auto& fetches = core.partitions_->find(id)->fetches;
         watching.insert(watching.end(), fetches.begin(), fetches.end());
       }
-      for (auto& work : core.partitions_->remove(r.name, count)) {
+      for (auto& work : core.partitions_->remove(r.name, r.id, count)) {
         core.metadata_->removals.emplace_back(core.metadata_->appended, std::move(work));
       }
       core.checkpoint_due_ = true;
@@ -310,12 +300,23 @@ void Core::start_syncs() {
     partition->unsynced_bytes = 0;
     effects_.push_back(Sync{id, partition->syncing->work});
   }
-  if (metadata_->appended > metadata_->durable && !metadata_->syncing && !metadata_->failed) {
+  const bool in_turn = !removals_unsynced_ || !checkpoint_out_;
+  if (metadata_->appended > metadata_->durable && !metadata_->syncing && !metadata_->failed && in_turn) {
     metadata_->syncing = metadata_->appended;
     storage::DiskWork work = metadata_->log.prepare_sync();
     if (std::exchange(removals_unsynced_, false)) {
-      work = [&files = files_, path = directory_->path(), sync = std::move(work)]() -> Result<void> {
+      // Neither the old files nor their recovery points may come back for a topic of the same name.
+      storage::DiskWork points;
+      if (std::exchange(checkpoint_due_, false) && directory_->checkpoint_due()) {
+        points = directory_->checkpoint();
+        checkpoint_out_ = metadata_->with_checkpoint = true;
+      }
+      work = [&files = files_, path = directory_->path(), points = std::move(points),
+              sync = std::move(work)]() -> Result<void> {
         if (auto done = files.sync_directory(path); !done) return done;
+        if (points && !points()) {  // then there are none any more, which is as good
+          if (auto done = files.sync_directory(path); !done) return done;
+        }
         return sync();
       };
     }
@@ -346,6 +347,7 @@ Effects Core::synced(Now now, LogId log, Result<void> outcome) {
 
 void Core::metadata_synced(const Result<void>& outcome) {
   const std::int64_t position = *std::exchange(metadata_->syncing, std::nullopt);
+  if (std::exchange(metadata_->with_checkpoint, false)) checkpoint_out_ = false;
   if (outcome) {
     metadata_->durable = position;
     std::erase_if(metadata_->new_topics, [&](const auto& topic) { return topic.second <= position; });
@@ -360,7 +362,7 @@ void Core::metadata_synced(const Result<void>& outcome) {
   log::error("metadata log: fsync failed ({}): no topic or setting can be changed until the broker is restarted",
              outcome.error().message);
   metadata_->failed = true;
-  metadata_->removals.clear();  // their topics may be there again after a restart
+  metadata_->removals.clear();  // their topics may be there again after a restart, and then get them back
   // Nothing may be promised of a topic that a power cut takes back.
   for (const auto& [name, position] : metadata_->new_topics) {
     if (const Topic* topic = topics_.find(name)) topics_.replay(TopicDeletedRecord{name, topic->id});

@@ -92,6 +92,12 @@ Result<void> Core::rewrite_metadata() {
 }
 
 Result<void> Core::open_partitions() {
+  const auto name_of = [this](const TopicId& id) {
+    const Topic* topic = topics_.find(id);
+    return topic == nullptr ? std::string() : topic->name;
+  };
+  if (auto done = directory_->settle_removals(name_of); !done) return done;
+  checkpoint_due_ = true;
   std::set<std::string> strays;
   const std::vector<TopicPartition> found = directory_->found();
   for (const TopicPartition& name : found) {
@@ -101,7 +107,6 @@ Result<void> Core::open_partitions() {
       if (auto done = work ? (*work)() : Result<void>(tl::unexpected(work.error())); !done) {
         log::warn("{}-{}: cannot be removed: {}", name.topic, name.partition.value, done.error().message);
       }
-      checkpoint_due_ = true;
       continue;
     }
     if (!topics_.has(name)) {

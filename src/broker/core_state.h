@@ -37,9 +37,9 @@ struct Core::MetadataState {
   std::int64_t appended = 0;
   std::int64_t durable = 0;
   std::optional<std::int64_t> syncing;  ///< Durable up to here when the sync that is out succeeds.
-  std::map<std::string, std::int64_t, std::less<>> new_topics;  ///< Durable when the log is up to there.
-  std::set<TopicPartition> strays;                              ///< Found at the start, of no topic.
-  Result<bool> set_aside_strays(runtime::FileSystem& files, const runtime::Path& directory, std::string_view topic);
+  bool with_checkpoint = false;         ///< That sync writes the recovery points too.
+  std::map<std::string, std::int64_t, std::less<>> new_topics;       ///< Durable when the log is up to there.
+  std::set<TopicPartition> strays;                                   ///< Found at the start, of no topic.
   std::vector<std::pair<std::int64_t, storage::DiskWork>> removals;  ///< Of files, once the log is durable up to there.
   bool failed = false;                                               ///< A failed fsync: no more changes until restart.
 };

@@ -47,7 +47,7 @@ void Partitions::refresh(std::string_view topic) {
   }
 }
 
-std::vector<storage::DiskWork> Partitions::remove(std::string_view topic, std::int32_t partitions) {
+std::vector<storage::DiskWork> Partitions::remove(std::string_view topic, const TopicId& id, std::int32_t partitions) {
   std::vector<storage::DiskWork> works;
   for (std::int32_t i = 0; i < partitions; ++i) {
     const TopicPartition name{std::string(topic), PartitionId(i)};
@@ -56,7 +56,7 @@ std::vector<storage::DiskWork> Partitions::remove(std::string_view topic, std::i
       by_name_.erase(name);
       if (!partition->syncing) by_id_.erase(partition->id);
     }
-    auto work = directory_.remove_log(name);
+    auto work = directory_.remove_log(name, id);
     if (work) {
       works.push_back(std::move(*work));
     } else if (work.error().kind != ErrorKind::kNotFound) {

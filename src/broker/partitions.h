@@ -62,7 +62,7 @@ class Partitions {
   /// Settings of the topic changed. Empty: of the broker.
   void refresh(std::string_view topic);
   /// Takes the topic's partitions out, open or not; the work unlinks their files.
-  std::vector<storage::DiskWork> remove(std::string_view topic, std::int32_t partitions);
+  std::vector<storage::DiskWork> remove(std::string_view topic, const TopicId& id, std::int32_t partitions);
   /// Lets go of a removed partition whose sync is back.
   void forget(LogId id) { by_id_.erase(id); }
 

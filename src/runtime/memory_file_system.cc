@@ -85,7 +85,7 @@ struct MemoryFileSystem::State {
   std::size_t open_files = 0;
   Counts counts;
 
-  std::size_t failing_sync = 0;
+  std::size_t failing_sync = 0, failing_directory_sync = 0;
   std::string failing_name;
   std::optional<std::uint64_t> free_space, write_budget;
   std::function<void(const Path&)> hook;
@@ -359,6 +359,9 @@ Result<void> MemoryFileSystem::sync_directory(const Path& directory) {
   const auto node = state_->find(directory);
   if (!node) return not_found<void>(directory);
   ++state_->counts.directory_syncs;
+  const std::size_t failing = state_->failing_directory_sync;
+  state_->failing_directory_sync -= std::min<std::size_t>(failing, 1);
+  if (failing == 1) return fail(ErrorKind::kIo, fmt::format("cannot sync {}: I/O error", directory.string()));
   node->durable_entries = node->entries;
   node->entry_changes.clear();
   return {};
@@ -391,6 +394,11 @@ void MemoryFileSystem::crash(std::uint64_t seed) {
 void MemoryFileSystem::kill() {
   std::lock_guard lock(state_->mutex);
   state_->forget_handles();
+}
+
+void MemoryFileSystem::fail_directory_sync(std::size_t nth) {
+  std::lock_guard lock(state_->mutex);
+  state_->failing_directory_sync = nth;
 }
 
 void MemoryFileSystem::fail_sync(std::size_t nth, std::string name) {

@@ -38,6 +38,9 @@ class MemoryFileSystem final : public FileSystem {
   /// The `nth` sync from now fails (1 = the next one), of files whose name contains `name`; 0 takes it back. As in the
   /// kernel, the bytes it should have saved are then lost at a crash although later syncs succeed.
   void fail_sync(std::size_t nth, std::string name = "");
+  /// The `nth` sync_directory() from now fails, 0 takes it back. What it should have saved may or may not be there
+  /// after a crash.
+  void fail_directory_sync(std::size_t nth);
   /// Room for this many more bytes; a write that does not fit is done in part and answers kNoSpace. nullopt: endless.
   void set_free_space(std::optional<std::uint64_t> bytes);
   /// The write that passes this many more bytes is done in part and answers kIo, once. nullopt takes it back.

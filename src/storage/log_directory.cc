@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/log.h"
 #include "storage/file_cache.h"
@@ -43,6 +44,25 @@ std::map<TopicPartition, Offset> parse_checkpoint(std::string_view text) {
   return points;
 }
 
+/// "topic-3.<id>-delete", where a long topic is cut: the id says which one it is.
+constexpr std::size_t kIdSize = 22;
+std::string removed_name(const TopicPartition& partition, const wire::Uuid& topic) {
+  const std::string ending = fmt::format("-{}.{}{}", partition.partition.value, wire::to_string(topic), kDeleted);
+  return partition.topic.substr(0, kLongestName - ending.size()) + ending;
+}
+struct Removed {
+  wire::Uuid topic;
+  PartitionId partition;
+};
+std::optional<Removed> parse_removed_name(std::string_view name) {
+  name.remove_suffix(kDeleted.size());
+  if (name.size() <= kIdSize || name[name.size() - kIdSize - 1] != '.') return std::nullopt;
+  const auto id = wire::parse_uuid(name.substr(name.size() - kIdSize));
+  const auto partition = parse_directory_name(name.substr(0, name.size() - kIdSize - 1));
+  if (!id || !partition) return std::nullopt;
+  return Removed{*id, partition->partition};
+}
+
 }  // namespace
 
 std::string directory_name(const TopicPartition& partition) {
@@ -75,8 +95,7 @@ Result<std::unique_ptr<LogDirectory>> LogDirectory::open(runtime::FileSystem& fi
   for (const auto& entry : *entries) {
     if (entry.type != runtime::FileType::kDirectory) continue;
     if (entry.name.ends_with(kDeleted)) {
-      if (auto removed = files.remove_all(directory->path_ / entry.name); !removed)
-        return tl::unexpected(removed.error());
+      directory->half_removed_.push_back(entry.name);
     } else if (auto partition = parse_directory_name(entry.name)) {
       directory->found_.push_back(std::move(*partition));
     }
@@ -85,10 +104,37 @@ Result<std::unique_ptr<LogDirectory>> LogDirectory::open(runtime::FileSystem& fi
   return directory;
 }
 
+Result<void> LogDirectory::settle_removals(const std::function<std::string(const wire::Uuid&)>& name_of) {
+  for (const std::string& name : std::exchange(half_removed_, {})) {
+    const auto removed = parse_removed_name(name);
+    const std::string topic = removed ? name_of(removed->topic) : "";
+    if (topic.empty()) {
+      if (auto done = files_.remove_all(path_ / name); !done) return done;
+      continue;
+    }
+    const TopicPartition partition{topic, removed->partition};
+    // What has the name now is of a topic that was made after this one and did not last either.
+    const auto work = remove_log(partition);
+    if (!work) return tl::unexpected(work.error());
+    if (auto done = (*work)(); !done) return done;
+    if (saved_removed_) (void)checkpoint()();  // the recovery point may be that topic's
+    const std::string to = directory_name(partition);
+    if (auto done = files_.rename(path_ / name, path_ / to); !done) return done;
+    log::warn("{}: the deletion of topic '{}' was not durable: it is there again, with its records",
+              (path_ / to).string(), topic);
+    found_.push_back(partition);
+  }
+  std::sort(found_.begin(), found_.end());
+  saved_removed_ |= std::erase_if(saved_, [&](const auto& point) {
+                      return !std::binary_search(found_.begin(), found_.end(), point.first);
+                    }) > 0;
+  return {};
+}
+
 Result<std::shared_ptr<Log>> LogDirectory::open_log(const TopicPartition& partition, const LogOptions& options,
                                                     WallTime now) {
-  if (unremoved_.contains(partition)) {  // its files are another topic's, of the same name
-    if (auto removed = remove_log(partition); !removed) return tl::unexpected(removed.error());
+  if (const auto other = unremoved_.find(partition); other != unremoved_.end()) {  // a topic of the same name
+    if (auto removed = remove_log(partition, other->second); !removed) return tl::unexpected(removed.error());
   }
   const auto point = saved_.find(partition);
   auto log = LogRecovery::open(*cache_, path_ / directory_name(partition), options,
@@ -97,25 +143,35 @@ Result<std::shared_ptr<Log>> LogDirectory::open_log(const TopicPartition& partit
   return log;
 }
 
-Result<DiskWork> LogDirectory::remove_log(const TopicPartition& partition) {
-  const std::string name = directory_name(partition);
-  runtime::Path to;
-  do {
-    const std::string ending = fmt::format(".{:08x}{}", removals_++, kDeleted);
-    to = path_ / (name.substr(0, kLongestName - ending.size()) + ending);
-  } while (files_.exists(to));
+Result<DiskWork> LogDirectory::remove_log(const TopicPartition& partition, const wire::Uuid& topic) {
+  const wire::Uuid id = topic;  // may lie in what is erased below
+  const runtime::Path to = path_ / removed_name(partition, id);
   if (const auto log = logs_.find(partition); log != logs_.end()) {
     log->second->abandon();
     logs_.erase(log);
   }
   saved_removed_ |= saved_.erase(partition) > 0;
-  if (auto renamed = files_.rename(path_ / name, to); !renamed && renamed.error().kind != ErrorKind::kNotFound) {
-    unremoved_.insert(partition);
+  if (auto renamed = files_.rename(path_ / directory_name(partition), to);
+      !renamed && renamed.error().kind != ErrorKind::kNotFound) {
+    unremoved_[partition] = id;
     return tl::unexpected(renamed.error());
   }
   unremoved_.erase(partition);
   std::erase(found_, partition);
   return DiskWork([&files = files_, to] { return files.remove_all(to); });
+}
+
+Result<runtime::Path> LogDirectory::set_aside(const TopicPartition& partition) {
+  const std::string name = directory_name(partition);
+  runtime::Path to;
+  for (int i = 0; i == 0 || files_.exists(to); ++i) {
+    const std::string suffix = i == 0 ? "-stray" : fmt::format(".{}-stray", i);
+    to = path_ / (name.substr(0, kLongestName - suffix.size()) + suffix);
+  }
+  if (auto renamed = files_.rename(path_ / name, to); !renamed) return tl::unexpected(renamed.error());
+  saved_removed_ |= saved_.erase(partition) > 0;
+  std::erase(found_, partition);
+  return to;
 }
 
 bool LogDirectory::checkpoint_due() const {
@@ -126,7 +182,7 @@ bool LogDirectory::checkpoint_due() const {
 }
 
 DiskWork LogDirectory::checkpoint() {
-  saved_removed_ = false;
+  const bool names_gone = std::exchange(saved_removed_, false);
   for (const auto& [partition, log] : logs_) {
     if (log->recovery_point().value > 0)
       saved_[partition] = log->recovery_point();
@@ -136,8 +192,11 @@ DiskWork LogDirectory::checkpoint() {
   std::string text = fmt::format("0\n{}\n", saved_.size());
   for (const auto& [partition, offset] : saved_)
     text += fmt::format("{} {} {}\n", partition.topic, partition.partition.value, offset.value);
-  return [&files = files_, path = path_ / kCheckpoint, text = std::move(text)] {
-    return files.replace(path, as_bytes(text));
+  return [&files = files_, path = path_ / kCheckpoint, text = std::move(text), names_gone] {
+    const auto written = files.replace(path, as_bytes(text));
+    // Without recovery points the next start scans; with those of another topic it would trust what it must scan.
+    if (!written && names_gone) (void)files.remove(path);
+    return written;
   };
 }
 

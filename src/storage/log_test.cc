@@ -289,6 +289,7 @@ TEST(LogDirectory, FindsItsPartitionsAndForgetsRemovedOnes) {
   h.log.reset();
   h.directory.reset();
   const auto again = LogDirectory::open(h.files, "/data").value();
+  ASSERT_TRUE(again->settle_removals([](const wire::Uuid&) { return ""; }));
   EXPECT_EQ(again->found(), (std::vector<TopicPartition>{{"a.x_y", PartitionId(12)}, {"b-1", PartitionId(12)}}));
   EXPECT_EQ(h.files.list("/data")->size(), 3u) << "lock and two partitions";
   for (const char* name : {"x", "-1", "x-", "x-y", "x-1.0a-delete"}) EXPECT_FALSE(parse_directory_name(name)) << name;
@@ -297,14 +298,18 @@ TEST(LogDirectory, FindsItsPartitionsAndForgetsRemovedOnes) {
 TEST(LogDirectory, RemovesAPartitionWithTheLongestName) {
   runtime::MemoryFileSystem files;
   const TopicPartition longest{std::string(249, 'x'), PartitionId(12)};
+  const wire::Uuid id = wire::random_uuid();
   {
     auto directory = LogDirectory::open(files, "/data").value();
     ASSERT_TRUE(directory->open_log(longest, {}, {}));
-    ASSERT_TRUE(directory->remove_log(longest));  // and no time to unlink
+    ASSERT_TRUE(directory->remove_log(longest, id));  // and no time to unlink
     const auto entries = files.list("/data").value();
     for (const auto& entry : entries) EXPECT_LE(entry.name.size(), 255u);
   }
-  EXPECT_TRUE(LogDirectory::open(files, "/data").value()->found().empty());
+  const auto again = LogDirectory::open(files, "/data").value();
+  EXPECT_TRUE(again->found().empty());
+  ASSERT_TRUE(again->settle_removals([&](const wire::Uuid& topic) { return topic == id ? longest.topic : ""; }));
+  EXPECT_EQ(again->found(), std::vector{longest}) << "its topic was not deleted after all";
 }
 
 TEST(LogDirectory, WorkForADeletedTopicLeavesItsSuccessorAlone) {
@@ -335,6 +340,19 @@ TEST(LogDirectory, ATopicMadeAnewDoesNotTakeTheOldRecoveryPoint) {
   ASSERT_TRUE(h.file(kFirstLog)->write_at(h.file_size(kFirstLog) - 2, byte));
   h.killed();
   EXPECT_EQ(h.values(), std::vector<std::string>(2, "new"));
+}
+
+TEST(LogDirectory, ARecoveryPointWithoutItsDirectoryIsForgotten) {
+  runtime::MemoryFileSystem files;
+  ASSERT_TRUE(files.make_directories("/data/kept-0"));
+  const runtime::Path points = "/data/recovery-point-offset-checkpoint";
+  ASSERT_TRUE(files.replace(points, as_bytes("0\n2\ngone 0 100\nkept 0 7\n")));
+  const auto directory = LogDirectory::open(files, "/data").value();
+  EXPECT_FALSE(directory->checkpoint_due());
+  ASSERT_TRUE(directory->settle_removals([](const wire::Uuid&) { return ""; }));
+  EXPECT_TRUE(directory->checkpoint_due());
+  ASSERT_TRUE(directory->checkpoint()());
+  EXPECT_EQ(as_text(files.read_all(points, kMiB).value()), "0\n1\nkept 0 7\n");
 }
 
 TEST(LogDirectory, ManyPartitionsNeedFewOpenFiles) {
