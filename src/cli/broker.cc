@@ -69,7 +69,8 @@ void run(const Options& options, Exit& exit) {
 
 void add_broker(CLI::App& app, Exit& exit) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("broker", "Runs the embedded single-node broker until it is told to stop");
+  CLI::App* command = app.add_subcommand(
+      "broker", "Runs the embedded single-node broker; prints `ready HOST:PORT in N ms` to stdout once it serves");
   command->add_option("--data", options->data, "Where the logs are (log.dirs)");
   command->add_option("--listen", options->listen, "HOST:PORT to listen on (listeners); port 0 takes a free one");
   command->add_option("--config", options->config, "A server.properties with Kafka's names");

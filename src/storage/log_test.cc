@@ -393,6 +393,20 @@ TEST(LogDirectory, WorksOnRealFiles) {
   auto slice = log->read(Offset(301), 2000, Offset(400)).value();
   ASSERT_FALSE(slice.payload.empty());
   EXPECT_GE(std::get<FileRange>(slice.payload.pieces()[0]).file->descriptor(), 0);
+  slice = {};
+  log.reset();
+
+  // A deletion that did not last, and a topic of the same name that did not either.
+  const wire::Uuid topic = wire::random_uuid();
+  ASSERT_TRUE(directory->remove_log(partition, topic));
+  ASSERT_TRUE(directory->open_log(partition, options, WallTime()).value()->append({.batches = batch_of({"x"})}, {}));
+  directory.reset();
+  directory = LogDirectory::open(runtime::posix_file_system(), temporary.path()).value();
+  const auto name_of = [&](const wire::Uuid& id) { return id == topic ? partition.topic : ""; };
+  ASSERT_TRUE(directory->settle_removals(name_of));
+  EXPECT_EQ(directory->found(), std::vector{partition});
+  log = directory->open_log(partition, options, WallTime()).value();
+  EXPECT_EQ(log->end_offset(), Offset(400));
 }
 
 }  // namespace
