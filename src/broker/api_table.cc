@@ -50,6 +50,13 @@ constexpr Api prepared(Api api, std::shared_ptr<const void> (*prepare)(const voi
   return api;
 }
 
+/// What the elements of a request's arrays may take: the partitions of a Produce, say, whose records are not counted.
+/// Six bytes can name a partition and make 600 of it until it is answered, so the size of a request does not bound
+/// them. This is 87000 partitions.
+constexpr Bytes kMaxElements = 4 * kMiB;
+/// What an element costs in all, with what is made and answered of it, in terms of its size.
+constexpr Bytes kElementCost = 16;
+
 // Produce 13 and Fetch 13 name topics by id, OffsetCommit 10 and OffsetFetch 10 too: clients negotiate down for now.
 constexpr Api kApis[] = {
     prepared(from_zero(api<ProduceRequest>(3, 12, handle_produce)), check_produce),
@@ -89,7 +96,9 @@ const Api* find_api(std::int16_t key) {
 Result<void> decode_request(const Api& api, wire::Reader& body, Request& request) {
   const Table& table = api.request();
   std::shared_ptr<void> message(table.ops->create(), table.ops->destroy);
-  if (auto done = decode(table, message.get(), request.version, body); !done) return done;
+  Bytes left = kMaxElements;
+  if (auto done = decode(table, message.get(), request.version, body, left); !done) return done;
+  request.memory = request.size + kElementCost * (kMaxElements - left);
   if (api.prepare != nullptr) request.prepared = api.prepare(message.get(), request.version);
   request.message = std::move(message);
   return {};

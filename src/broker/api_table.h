@@ -29,7 +29,8 @@ std::span<const Api> apis();
 /// Null for an API that is not served. Any thread.
 const Api* find_api(std::int16_t key);
 
-/// Decodes `body` as the request struct of `api` and `request.version`, and prepares it. Any thread.
+/// Decodes `body` as the request struct of `api` and `request.version`, and prepares it. Refuses what would need
+/// unreasonable memory. Any thread.
 Result<void> decode_request(const Api& api, wire::Reader& body, Request& request);
 
 }  // namespace weir::broker

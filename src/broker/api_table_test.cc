@@ -6,6 +6,9 @@
 #include <fstream>
 #include <string>
 
+#include "protocol/codec.h"
+#include "protocol/messages/0_produce.h"
+
 namespace weir::broker {
 namespace {
 
@@ -24,6 +27,30 @@ TEST(ApiTable, IsSortedAndWithinTheProtocolTables) {
   }
   EXPECT_EQ(find_api(7), nullptr);
   EXPECT_EQ(find_api(999), nullptr);
+}
+
+/// Decodes a Produce that names so many partitions and brings nothing for them.
+Result<Request> decoded_produce(int partitions) {
+  protocol::ProduceRequest message;
+  message.topic_data.emplace_back().partition_data.resize(static_cast<std::size_t>(partitions));
+  ByteBuffer bytes = protocol::encode(message, 9).flatten().value();
+  Request request{.version = 9, .size = bytes.size()};
+  wire::Reader body{SharedBytes(std::move(bytes))};
+  auto done = decode_request(*find_api(0), body, request);
+  if (!done) return tl::unexpected(done.error());
+  return request;
+}
+
+TEST(ApiTable, WhatARequestNamesIsBoundAndCounted) {
+  const auto one = decoded_produce(1);
+  ASSERT_TRUE(one);
+  EXPECT_LT(one->memory, one->size + 4 * kKiB) << "the queue has room for hundreds of them";
+  const auto many = decoded_produce(10000);
+  ASSERT_TRUE(many);
+  EXPECT_GT(many->memory, 10000u * 600) << "six bytes of the request stand for so much";
+  const auto absurd = decoded_produce(100000);
+  ASSERT_FALSE(absurd);
+  EXPECT_NE(absurd.error().message.find("too much memory"), std::string::npos);
 }
 
 TEST(ApiTable, IsWhatTheCompatibilityPageSays) {

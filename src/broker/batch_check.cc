@@ -20,6 +20,7 @@ CheckedRecords refused(ErrorCode error, std::string message) { return {error, st
 ErrorCode to_error(BatchFault fault) {
   switch (fault) {
     case BatchFault::kOldMagic:
+    case BatchFault::kHeader:
     case BatchFault::kRecords: return ErrorCode::kInvalidRecord;
     case BatchFault::kCodec: return ErrorCode::kUnsupportedCompressionType;
     case BatchFault::kTooLarge: return ErrorCode::kMessageTooLarge;
@@ -54,6 +55,11 @@ CheckedRecords check_records_field(const std::optional<SharedBytes>& records, in
     return refused(ErrorCode::kInvalidRecord,
                    fmt::format("The batch says that it holds {} records and that its last offset delta is {}",
                                header->record_count, header->last_offset_delta));
+  }
+  if (header->base_offset != Offset(0)) {
+    return refused(
+        ErrorCode::kInvalidRecord,
+        fmt::format("The base offset of a batch that is produced must be 0, but it is {}", header->base_offset.value));
   }
   CheckedRecords checked{.header = *header};
   if (header->codec() == wire::Codec::kNone) {

@@ -40,7 +40,7 @@ void ClientConnection::go_on() {
   taking_ = true;
   bool more = true;
   while (more && !closing_) {
-    if (muted() || waiting_.size() >= kMaxOpen || socket_->unsent() > kMaxUnsent || !room_in_queue()) {
+    if (muted() || waiting_.size() >= kMaxOpen || socket_->unsent() + held_ > kMaxUnsent || !room_in_queue()) {
       more = false;
       break;
     }
@@ -81,7 +81,8 @@ bool ClientConnection::take_request(SharedBytes frame) {
                   .correlation_id = header.correlation_id,
                   .client_id = header.client_id.value_or(""),
                   .client_host = client_host_,
-                  .size = size};
+                  .size = size,
+                  .memory = size};
   const int version = header.request_api_version;
   if (!api->served.has(version)) {
     if (api->key != protocol::ApiKey::kApiVersions) {
@@ -92,12 +93,12 @@ bool ClientConnection::take_request(SharedBytes frame) {
     return refuse(done.error().message, "decode");
   }
   greeted_ = true;
-  io_.server().queue().admit(size);
+  io_.server().queue().admit(request.memory);
   waiting_.push_back({.id = request.id,
                       .api = api,
                       .version = request.version,
                       .correlation_id = request.correlation_id,
-                      .size = size,
+                      .memory = request.memory,
                       .since = io_.loop().now().mono,
                       .client_id = request.client_id});
   io_.server().to_core(std::move(request));
@@ -136,12 +137,14 @@ void ClientConnection::finish(Waiting& waiting, Duration how_long) {
   const MonoTime now = io_.loop().now().mono;
   last_active_ = now;
   waiting.done = true;
+  held_ += waiting.answer.size();
   uncount(waiting);
   const auto api_key = static_cast<std::int16_t>(waiting.api->key);
   const std::string client_id = std::move(waiting.client_id);
   io_.server().metrics().answered(api_key, now - waiting.since);
   while (!waiting_.empty() && waiting_.front().done) {
     Payload answer = std::move(waiting_.front().answer);
+    held_ -= answer.size();
     waiting_.pop_front();
     if (!answer.empty() && !closing_) socket_->send(std::move(answer));
   }
@@ -159,7 +162,7 @@ void ClientConnection::uncount(RequestId request) {
 void ClientConnection::uncount(Waiting& waiting) {
   if (!waiting.counted) return;
   waiting.counted = false;
-  io_.server().queue().release(waiting.size);
+  io_.server().queue().release(waiting.memory);
 }
 
 bool ClientConnection::idle_since(MonoTime when) {

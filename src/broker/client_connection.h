@@ -38,7 +38,7 @@ class ClientConnection final : public runtime::ConnectionOwner, public std::enab
  private:
   // Requests of one connection that may be open at a time, whatever their kind.
   static constexpr std::size_t kMaxOpen = 128;
-  // Answers the kernel has not taken: beyond this a client that does not read gets nothing new.
+  // Answers the kernel has not taken, or that wait for an earlier one: beyond this the client gets nothing new.
   static constexpr Bytes kMaxUnsent = 2 * kMiB;
 
   /// A request on its way, in the order they came.
@@ -47,7 +47,7 @@ class ClientConnection final : public runtime::ConnectionOwner, public std::enab
     const Api* api = nullptr;
     std::int16_t version = 0;
     std::int32_t correlation_id = 0;
-    Bytes size = 0;
+    Bytes memory = 0;  // as the request queue counts it
     bool counted = true;
     bool done = false;
     MonoTime since{};
@@ -75,6 +75,7 @@ class ClientConnection final : public runtime::ConnectionOwner, public std::enab
   const std::string client_host_;
   runtime::FrameReader frames_;
   std::deque<Waiting> waiting_;
+  Bytes held_ = 0;        // answers that wait for an earlier one
   bool greeted_ = false;  // it has sent one good request: what goes wrong later is no stranger's doing
   bool closing_ = false;
   bool taking_ = false;

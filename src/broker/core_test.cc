@@ -5,9 +5,12 @@
 #include <random>
 
 #include "broker/core_harness.h"
+#include "protocol/messages/15_describe_groups.h"
 #include "protocol/messages/18_api_versions.h"
 #include "protocol/messages/22_init_producer_id.h"
 #include "protocol/messages/2_list_offsets.h"
+#include "protocol/messages/32_describe_configs.h"
+#include "protocol/messages/3_metadata.h"
 #include "protocol/messages/8_offset_commit.h"
 #include "protocol/messages/9_offset_fetch.h"
 #include "wire/crc32c.h"
@@ -398,6 +401,23 @@ TEST(Core, ListsOffsetsOfTimesUpToTheHighWatermark) {
   twice.topics[0].partitions.assign(2, {.partition_index = 0, .timestamp = -1});
   const auto answer = h.ask(twice, 7).topics.at(0);
   for (const auto& partition : answer.partitions) EXPECT_EQ(partition.error_code, ErrorCode::kInvalidRequest);
+}
+
+TEST(Core, WhatARequestNamesTwiceIsShownOnce) {
+  CoreHarness h;
+  h.create("t", 3);
+  protocol::MetadataRequest metadata;
+  metadata.topics.emplace() = {{.name = "t"}, {.name = "t"}, {.name = "u"}, {.name = "u"}};
+  metadata.allow_auto_topic_creation = false;
+  EXPECT_EQ(h.ask(metadata, 9).topics.size(), 2u);
+  const auto id = h.core->topics().find("t")->id;
+  metadata.topics.emplace() = {{.topic_id = id}, {.topic_id = id}};
+  EXPECT_EQ(h.ask(metadata, 12).topics.size(), 1u);
+  protocol::DescribeConfigsRequest configs;
+  configs.resources = {{.resource_type = 2, .resource_name = "t"}, {.resource_type = 2, .resource_name = "t"}};
+  EXPECT_EQ(h.ask(configs, 4).results.size(), 1u);
+  EXPECT_EQ(h.ask(protocol::DescribeGroupsRequest{.groups = {"g", "g"}}, 5).groups.size(), 1u);
+  EXPECT_EQ(h.ask(protocol::OffsetFetchRequest{.groups = {{.group_id = "g"}, {.group_id = "g"}}}, 8).groups.size(), 1u);
 }
 
 TEST(Core, ApiVersionsFollowsTheTable) {

@@ -5,6 +5,7 @@
 
 #include "broker/core_harness.h"
 #include "protocol/messages/2_list_offsets.h"
+#include "wire/crc32c.h"
 
 namespace weir::broker {
 namespace {
@@ -90,6 +91,52 @@ TEST(Produce, ATopicOfCreateTimeStoresNoLogAppendTime) {
   ASSERT_EQ(h.only(h.ask(h.produce("t", batch), 9)).error_code, ErrorCode::kNone);
   EXPECT_FALSE(stored(h, "t", 0).log_append_time());
   EXPECT_EQ(stored(h, "t", 0).max_timestamp, now);
+}
+
+TEST(Produce, AProducerMayNotSayLogAppendTime) {
+  CoreHarness h;
+  h.create("c");
+  h.create("l", 1, {{.name = "message.timestamp.type", .value = "LogAppendTime"}});
+  ByteBuffer batch = claiming(h, h.now_ms());
+  wire::set_log_append_time(batch, h.now_ms());
+  EXPECT_EQ(h.only(h.ask(h.produce("l", batch), 9)).error_code, ErrorCode::kInvalidTimestamp);
+  wire::set_log_append_time(batch, -1);
+  EXPECT_EQ(h.only(h.ask(h.produce("c", batch), 9)).error_code, ErrorCode::kInvalidTimestamp)
+      << "without a timestamp to look at, the type is";
+  EXPECT_EQ(h.only(h.ask(h.produce("l", claiming(h, h.now_ms())), 9)).error_code, ErrorCode::kNone);
+}
+
+TEST(Produce, AHeaderThatContradictsItselfIsAnInvalidRecord) {
+  // Offset in the batch, bytes that go there: what Apache Kafka 4.3.1 answers to the same was looked up.
+  struct Change {
+    const char* what;
+    std::size_t at;
+    std::vector<int> bytes;
+    ErrorCode error = ErrorCode::kInvalidRecord;
+  };
+  const std::vector<Change> changes{
+      {"more records than offsets", 57, {0, 0, 0, 3}},
+      {"fewer records than offsets", 57, {0, 0, 0, 1}},
+      {"more records than there are", 23, {0, 0, 0, 2}},
+      {"a negative count", 57, {0xff, 0xff, 0xff, 0xff}},
+      {"a negative last offset delta", 23, {0xff, 0xff, 0xff, 0xff}},
+      {"a negative base offset", 0, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
+      {"a base offset", 7, {5}},
+      {"a producer id without an epoch", 43, {0, 0, 0, 0, 0, 0, 0, 1}},
+      {"a format there is not", 16, {3}, ErrorCode::kCorruptMessage},
+      {"no codec", 22, {5}, ErrorCode::kUnsupportedCompressionType},
+  };
+  CoreHarness h;
+  h.create("t");
+  for (const Change& change : changes) {
+    SCOPED_TRACE(change.what);
+    ByteBuffer batch = h.batch({"a", "b"});
+    for (std::size_t i = 0; i < change.bytes.size(); ++i)
+      batch[change.at + i] = static_cast<std::byte>(change.bytes[i]);
+    const std::uint32_t crc = wire::crc32c(ByteView(batch).subspan(21));
+    for (std::size_t i = 0; i < 4; ++i) batch[17 + i] = static_cast<std::byte>(crc >> (24 - 8 * i));
+    EXPECT_EQ(h.only(h.ask(h.produce("t", batch), 9)).error_code, change.error);
+  }
 }
 
 TEST(Produce, EveryRecordsTimestampMustBeInRange) {

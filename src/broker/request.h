@@ -29,7 +29,8 @@ struct Request {
   std::int32_t correlation_id = 0;
   std::string client_id;    ///< As sent; empty when null.
   std::string client_host;  ///< As Kafka prints it: "/127.0.0.1".
-  Bytes size = 0;           ///< The frame without its length field: what quotas and the request queue count.
+  Bytes size = 0;           ///< The frame without its length field: what quotas count.
+  Bytes memory = 0;         ///< About what it takes while it is open: what the request queue counts.
   /// The decoded request struct of `api_key` (protocol::HeartbeatRequest and so on). Null only for an ApiVersions
   /// request of a version we do not know, which is answered all the same, as version 0.
   std::shared_ptr<const void> message;

@@ -231,6 +231,28 @@ TEST_F(ServerTest, AnswersKeepTheOrderOfTheRequests) {
   files.on_sync(nullptr);
 }
 
+TEST_F(ServerTest, AnswersThatWaitForAnEarlierOneAreBound) {
+  serve();
+  auto socket = connect(), other = connect();
+  create(socket, "t");
+  send(socket, 2, CoreHarness::fetch("t", 0, 15000), 11);
+  protocol::ProduceRequest large{.acks = -1};  // its answer: 30000 times that the partition is named twice
+  large.topic_data.emplace_back().partition_data.resize(30000);
+  for (const int id : {3, 4}) send(socket, id, large, 9);
+  const auto answered = [&](int count) {
+    return registry.text().find("weir_broker_requests_total{api=\"Produce\"} " + std::to_string(count)) !=
+           std::string::npos;
+  };
+  ASSERT_TRUE(eventually([&] { return answered(1); }));
+  send(other, 5, CoreHarness::produce("t", batch()), 9);
+  receive<protocol::ProduceRequest>(other, 5, 9);
+  EXPECT_TRUE(answered(2)) << "the second large one is not taken while the answer to the first one waits";
+  EXPECT_EQ(CoreHarness::records(receive<protocol::FetchRequest>(socket, 2, 11)).size(), 1u);
+  for (const int id : {3, 4}) {
+    EXPECT_EQ(receive<protocol::ProduceRequest>(socket, id, 9).responses.at(0).partition_responses.size(), 30000u);
+  }
+}
+
 TEST_F(ServerTest, OverQuotaIsAnsweredAtOnceAndThenNotRead) {
   serve({"quota.producer.default=10000"});
   auto socket = connect();

@@ -87,8 +87,8 @@ bool equal_member(const Field& field, const void* a, const void* b) {
 
 class Decoder {
  public:
-  Decoder(int version, bool flexible, Reader& in)
-      : version_(version), flexible_(flexible), in_(in), budget_(kSpareBytes + kGrowth * in.remaining()) {}
+  Decoder(int version, bool flexible, Reader& in, Bytes& budget)
+      : version_(version), flexible_(flexible), in_(in), budget_(budget) {}
 
   void structure(const Table& table, void* base) {
     for (const Field& field : table.fields) {
@@ -98,10 +98,6 @@ class Decoder {
   }
 
  private:
-  // An empty string takes one byte on the wire and 32 in memory. Honest messages stay far below this.
-  static constexpr Bytes kGrowth = 8;
-  static constexpr Bytes kSpareBytes = 16 * kMiB;
-
   Form form(const Field& field) const {
     return flexible_ && !field.spec.classic_string ? Form::kCompact : Form::kClassic;
   }
@@ -192,7 +188,7 @@ class Decoder {
   const int version_;
   const bool flexible_;
   Reader& in_;
-  Bytes budget_;
+  Bytes& budget_;
 };
 
 // ---- Encoding and sizes: one walk over the table, into a Writer or into a counter -----------------------------------
@@ -342,12 +338,20 @@ class Encoder {
 }  // namespace
 
 Result<void> decode(const Table& table, void* message, int version, wire::Reader& reader) {
+  // An empty string takes one byte on the wire and 32 in memory. Honest messages stay far below this.
+  constexpr Bytes kGrowth = 8;
+  constexpr Bytes kSpareBytes = 16 * kMiB;
+  Bytes budget = kSpareBytes + kGrowth * reader.remaining();
+  return decode(table, message, version, reader, budget);
+}
+
+Result<void> decode(const Table& table, void* message, int version, wire::Reader& reader, Bytes& budget) {
   if (!reader.ok()) return reader.result();
   if (!table.versions.has(version)) {
     return fail(ErrorKind::kUnsupported, fmt::format("{} has no version {}, only {} to {}", table.name, version,
                                                      table.versions.first, table.versions.last));
   }
-  Decoder(version, table.flexible(version), reader).structure(table, message);
+  Decoder(version, table.flexible(version), reader, budget).structure(table, message);
   if (reader.ok()) return {};
   return fail(ErrorKind::kInvalid,
               fmt::format("{} version {} is malformed: {}", table.name, version, reader.result().error().message));

@@ -37,6 +37,9 @@ namespace weir::protocol {
 
 /// Fills `message`, which must hold its defaults. kUnsupported for a version outside the table, else kInvalid.
 Result<void> decode(const Table& table, void* message, int version, wire::Reader& reader);
+/// The same with a bound of its own: the elements of all arrays, each as large as its struct, may take `budget` bytes,
+/// which is reduced by what they take.
+Result<void> decode(const Table& table, void* message, int version, wire::Reader& reader, Bytes& budget);
 /// Bytes that encode() will write.
 Bytes encoded_size(const Table& table, const void* message, int version);
 /// Appends the message; `version` is one the table has (asserted: answer a version you do not know in one you do).

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/log.h"
@@ -136,7 +138,9 @@ void GroupCoordinator::loaded(Now now) {
 void GroupCoordinator::describe(const Request& request) {
   const auto& message = request.as<protocol::DescribeGroupsRequest>();
   protocol::DescribeGroupsResponse response;
+  std::set<std::string_view> named;
   for (const std::string& id : message.groups) {
+    if (!named.insert(id).second) continue;  // a short request must not ask for one group a thousand times
     auto& described = response.groups.emplace_back();
     described.group_id = id;
     const Group* group = find(id);

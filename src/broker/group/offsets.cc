@@ -149,7 +149,9 @@ void GroupCoordinator::fetch_offsets(const Request& request) {
     partitions.insert(host_.partition_of(message.group_id));
     response.topics = committed<OffsetFetchResponse::OffsetFetchResponseTopic>(find(message.group_id), message.topics);
   } else {
+    std::set<std::string_view> named;
     for (const auto& asked : message.groups) {
+      if (!named.insert(asked.group_id).second) continue;  // all that a group has committed, once
       auto topics = committed<OffsetFetchResponse::OffsetFetchResponseTopics>(find(asked.group_id), asked.topics);
       response.groups.push_back({asked.group_id, std::move(topics), ErrorCode::kNone});
       partitions.insert(host_.partition_of(asked.group_id));

@@ -85,8 +85,13 @@ std::optional<Refusal> check_contents(const TopicConfig& config, const TopicPart
                                "{}-{}.",
                                name.topic, name.partition.value)};
   }
+  constexpr std::int64_t kNone = -1;
+  // Kafka looks at the type only where it looks at no timestamp.
+  if (header.log_append_time() && (config.log_append_time || header.max_timestamp == kNone)) {
+    return Refusal{ErrorCode::kInvalidTimestamp,
+                   "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime"};
+  }
   if (!config.log_append_time) {
-    constexpr std::int64_t kNone = -1;
     const std::int64_t clock = to_unix_ms(now);
     const std::int64_t oldest = contents ? contents->min_timestamp : header.base_timestamp;
     const std::int64_t newest = contents ? contents->max_timestamp : header.max_timestamp;

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "broker/core.h"
 #include "broker/handlers/config_entries.h"
@@ -54,7 +57,9 @@ std::vector<ConfigEntry> entries_of(Core& core, const DescribeConfigsRequest::De
 void handle_describe_configs(Core& core, const Request& request) {
   const auto& describe = request.as<DescribeConfigsRequest>();
   DescribeConfigsResponse response;
+  std::set<std::pair<std::int8_t, std::string_view>> named;
   for (const auto& resource : describe.resources) {
+    if (!named.emplace(resource.resource_type, resource.resource_name).second) continue;
     auto& result = response.results.emplace_back();
     result.resource_type = resource.resource_type;
     result.resource_name = resource.resource_name;

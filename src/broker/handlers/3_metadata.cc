@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <string_view>
+
 #include "broker/core.h"
 #include "broker/handlers/authorized_operations.h"
 #include "broker/handlers/handler.h"
@@ -86,8 +89,13 @@ void handle_metadata(Core& core, const Request& request) {
   } else {
     const bool may_create = core.config().auto_create_topics_enable &&
                             (metadata.allow_auto_topic_creation || request.version < kFirstWithCreationFlag);
+    // Once each, as in Kafka: thousands of partitions may stand behind a short name.
+    std::set<std::string_view> names;
+    std::set<TopicId> ids;
     for (const auto& topic : *metadata.topics) {
       const bool id_given = request.version >= kFirstWithIds && !topic.name;
+      const std::string_view name = topic.name ? std::string_view(*topic.name) : std::string_view();
+      if (id_given ? !ids.insert(topic.topic_id).second : !names.insert(name).second) continue;
       response.topics.push_back(id_given ? by_id(core, topic.topic_id, operations)
                                          : by_name(core, topic.name.value_or(""), may_create, operations));
     }
