@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "broker/properties.h"
 #include "broker/settings.h"
 #include "runtime/file.h"
 
@@ -30,7 +31,8 @@ std::string_view not_properties(std::string_view text, std::string_view file) {
     const auto line = trim(rest.substr(0, end));
     rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
     if (line.empty() || line.front() == '#' || line.front() == '!') continue;
-    if (line.ends_with(':') || line.starts_with("---") || line.starts_with("- ")) {
+    const bool name_only = line.ends_with(':') && line.find_first_of("= \t") == std::string_view::npos;
+    if (name_only || line.starts_with("---") || line.starts_with("- ")) {
       return "looks like YAML, which weir up, agent, sink and guard read; here it must be";
     }
   }
@@ -83,28 +85,10 @@ Result<void> BrokerConfig::load(const std::string& path) {
 }
 
 Result<void> BrokerConfig::parse(std::string_view text, std::string_view file) {
-  for (int number = 1, first = 1; !text.empty(); first = ++number) {
-    std::string line;
-    for (bool more = true;
-         more && !text.empty();) {  // A trailing backslash joins the next line, as in Java's properties.
-      const auto end = text.find('\n');
-      auto piece = trim(text.substr(0, end));
-      text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-      more = piece.ends_with('\\') && !piece.starts_with('#');
-      if (more) {
-        piece.remove_suffix(1);
-        ++number;
-      }
-      line += piece;
-    }
-    const auto content = trim(line);
-    if (content.empty() || content.front() == '#' || content.front() == '!') continue;
-    const auto split = content.find_first_of("=:");
-    if (split == std::string_view::npos) {
-      return fail(ErrorKind::kInvalid, fmt::format("{}:{}: '{}' is not name=value", file, first, content));
-    }
-    auto done =
-        assign(trim(content.substr(0, split)), trim(content.substr(split + 1)), fmt::format("{}:{}", file, first));
+  const auto properties = parse_properties(text);
+  if (!properties) return fail(ErrorKind::kInvalid, fmt::format("{}:{}", file, properties.error().message));
+  for (const Property& property : *properties) {
+    auto done = assign(property.name, trim(property.value), fmt::format("{}:{}", file, property.line));
     if (!done) return done;
   }
   return {};

@@ -15,7 +15,7 @@ namespace {
 
 TEST(BrokerConfig, ReadsServerPropertiesAndNamesTheLineThatIsWrong) {
   BrokerConfig config;
-  ASSERT_TRUE(config.parse("# a comment\n\n num.partitions = 3\nlog.dirs:/tmp/x\nlog.retention.minutes=\\\n  2\n",
+  ASSERT_TRUE(config.parse("# a comment\n\n num.partitions  3\nlog.dirs:/tmp/x\nlog.retention.minutes=\\\n  2\n",
                            "server.properties"));
   EXPECT_EQ(config.num_partitions, 3);
   EXPECT_EQ(config.log_dir, "/tmp/x");
@@ -23,7 +23,7 @@ TEST(BrokerConfig, ReadsServerPropertiesAndNamesTheLineThatIsWrong) {
   const auto bad = config.parse("a=1\nnum.partitions=zero\n", "server.properties");
   ASSERT_FALSE(bad);
   EXPECT_EQ(bad.error().message, "server.properties:2: num.partitions: 'zero' is not a whole number");
-  EXPECT_FALSE(config.parse("just words\n", "f"));
+  EXPECT_EQ(config.parse("a=1\nb=\\u12\n", "f").error().message, "f:2: a broken \\u escape");
   EXPECT_FALSE(config.set("num.partitions=0"));
   EXPECT_FALSE(config.set("log.message.timestamp.type=Later"));
 }

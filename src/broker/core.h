@@ -160,7 +160,7 @@ class Core {
   // core_commit.cc: decisions, syncing, answers that wait for it
   template <typename Decision>
   void refuse(const Decision& decision, protocol::ErrorCode error);
-  void answer_when(std::vector<Need> needs, std::vector<Answer> answers, protocol::ErrorCode on_failure);
+  void answer_when(const std::vector<Need>& needs, std::vector<Answer> answers, protocol::ErrorCode on_failure);
   void add_metadata_need(std::vector<Need>& needs) const;
   static bool add_need(const Partition& partition, std::vector<Need>& needs);
   void settle(const std::vector<DurableWaits::Settled>& settled);

@@ -75,7 +75,7 @@ bool Core::commit(MetadataDecision decision) {
   }
   std::vector<Need> needs;
   add_metadata_need(needs);
-  answer_when(std::move(needs), std::move(decision.answers), ErrorCode::kKafkaStorageError);
+  answer_when(needs, std::move(decision.answers), ErrorCode::kKafkaStorageError);
   return true;
 }
 
@@ -125,7 +125,7 @@ bool Core::commit(GroupDecision decision) {
     return false;
   }
   if (partition.config.durable_acks()) add_metadata_need(needs);
-  answer_when(std::move(needs), std::move(decision.answers), kRefused);
+  answer_when(needs, std::move(decision.answers), kRefused);
   return true;
 }
 
@@ -143,7 +143,7 @@ void Core::add_metadata_need(std::vector<Need>& needs) const {
     needs.push_back({kMetadataLog, metadata_->appended});
 }
 
-void Core::answer_when(std::vector<Need> needs, std::vector<Answer> answers, ErrorCode on_failure) {
+void Core::answer_when(const std::vector<Need>& needs, std::vector<Answer> answers, ErrorCode on_failure) {
   if (answers.empty()) return;
   if (needs.empty()) {
     for (Answer& answer : answers) reply(answer.request, std::move(answer.response));

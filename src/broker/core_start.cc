@@ -103,7 +103,7 @@ Result<void> Core::open_partitions() {
   for (const TopicPartition& name : found) {
     if (!topics_.has(name) && deleted_topics_.contains(name.topic)) {
       // The topic's end was durable, the removal of its files was not.
-      auto work = directory_->remove_log(name);
+      auto work = directory_->remove_log(name, std::nullopt);
       if (auto done = work ? (*work)() : Result<void>(tl::unexpected(work.error())); !done) {
         log::warn("{}-{}: cannot be removed: {}", name.topic, name.partition.value, done.error().message);
       }

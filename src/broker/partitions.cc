@@ -15,14 +15,14 @@ Result<Partition*> Partitions::open(const TopicPartition& name, WallTime now) {
   if (Partition* open = find(name)) return open;
   const Topic* topic = topics_.find(name.topic);
   if (topic == nullptr || !topics_.has(name)) return nullptr;
-  auto config = topic_config(config_, *topic);
+  const auto config = topic_config(config_, *topic);
   auto log = directory_.open_log(name, config.log, now);
   if (!log) return tl::unexpected(log.error());
   auto partition = std::make_unique<Partition>();
   partition->id = LogId(next_id_++);
   partition->name = name;
   partition->log = std::move(*log);
-  partition->config = std::move(config);
+  partition->config = config;
   Partition* result = partition.get();
   by_name_[name] = result;
   by_id_[result->id] = std::move(partition);

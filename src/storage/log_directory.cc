@@ -114,7 +114,7 @@ Result<void> LogDirectory::settle_removals(const std::function<std::string(const
     }
     const TopicPartition partition{topic, removed->partition};
     // What has the name now is of a topic that was made after this one and did not last either.
-    const auto work = remove_log(partition);
+    const auto work = remove_log(partition, std::nullopt);
     if (!work) return tl::unexpected(work.error());
     if (auto done = (*work)(); !done) return done;
     if (saved_removed_) (void)checkpoint()();  // the recovery point may be that topic's
@@ -143,8 +143,8 @@ Result<std::shared_ptr<Log>> LogDirectory::open_log(const TopicPartition& partit
   return log;
 }
 
-Result<DiskWork> LogDirectory::remove_log(const TopicPartition& partition, const wire::Uuid& topic) {
-  const wire::Uuid id = topic;  // may lie in what is erased below
+Result<DiskWork> LogDirectory::remove_log(const TopicPartition& partition, const std::optional<wire::Uuid>& topic) {
+  const wire::Uuid id = topic ? *topic : wire::random_uuid();  // of no topic: nobody will ask for it
   const runtime::Path to = path_ / removed_name(partition, id);
   if (const auto log = logs_.find(partition); log != logs_.end()) {
     log->second->abandon();

@@ -34,9 +34,9 @@ class LogDirectory {
   /// first sync of the log makes durable). One call per partition.
   Result<std::shared_ptr<Log>> open_log(const TopicPartition& partition, const LogOptions& options, WallTime now);
   /// Forgets a partition and frees its name at once; the work unlinks its files, and is for when the end of its topic
-  /// is durable. `topic`: the id of that, by which settle_removals() knows it; left out, it is removed in any case. Its
-  /// log must no longer be used for appends.
-  Result<DiskWork> remove_log(const TopicPartition& partition, const wire::Uuid& topic = wire::random_uuid());
+  /// is durable. `topic`: the id of that, by which settle_removals() may give it back; nothing when it must go in any
+  /// case. Its log must no longer be used for appends.
+  Result<DiskWork> remove_log(const TopicPartition& partition, const std::optional<wire::Uuid>& topic);
   /// Forgets a partition and frees its name, but keeps the files under the name that is returned.
   Result<runtime::Path> set_aside(const TopicPartition& partition);
 

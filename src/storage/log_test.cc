@@ -193,7 +193,7 @@ TEST(Log, AFailedSyncMakesItReadOnlyUpToTheDurableOffset) {
 TEST(Log, RetainsByTimeAndSizeInWholeSegments) {
   LogHarness h({.segment_bytes = 200, .retention_time = std::chrono::hours(1)});
   const std::int64_t now = to_unix_ms(h.now);
-  for (int i = 0; i < 6; ++i) h.append({std::string(100, 'x')}, {.timestamp = now + i * 1000});
+  for (int i = 0; i < 6; ++i) h.append({std::string(100, 'x')}, {.timestamp = now + std::int64_t{i} * 1000});
   ASSERT_EQ(h.log->segments(), 6u);
   const auto later = [&](int seconds) {
     return h.now + std::chrono::hours(1) + std::chrono::milliseconds(1) + std::chrono::seconds(seconds);
@@ -280,12 +280,12 @@ TEST(LogDirectory, IsLockedAndNamesTheHolder) {
 TEST(LogDirectory, FindsItsPartitionsAndForgetsRemovedOnes) {
   LogHarness h;
   for (const char* topic : {"b-1", "a.x_y"}) ASSERT_TRUE(h.directory->open_log({topic, PartitionId(12)}, {}, h.now));
-  auto work = h.directory->remove_log({"t", PartitionId(0)});
+  auto work = h.directory->remove_log({"t", PartitionId(0)}, std::nullopt);
   ASSERT_TRUE(work);
   EXPECT_FALSE(h.files.exists("/data/t-0")) << "the name is free at once";
   ASSERT_TRUE(h.directory->open_log({"t", PartitionId(0)}, {}, h.now));
   ASSERT_TRUE((*work)());
-  ASSERT_TRUE(h.directory->remove_log({"t", PartitionId(0)})) << "and is killed before it unlinks";
+  ASSERT_TRUE(h.directory->remove_log({"t", PartitionId(0)}, std::nullopt)) << "and is killed before it unlinks";
   h.log.reset();
   h.directory.reset();
   const auto again = LogDirectory::open(h.files, "/data").value();
@@ -317,7 +317,7 @@ TEST(LogDirectory, WorkForADeletedTopicLeavesItsSuccessorAlone) {
   for (int i = 0; i < 4; ++i) h.append({std::string(50, 'x')});
   ASSERT_TRUE(h.sync());
   const DiskWork retention = h.log->drop_before(Offset(3));
-  ASSERT_TRUE(h.directory->remove_log({"t", PartitionId(0)}));
+  ASSERT_TRUE(h.directory->remove_log({"t", PartitionId(0)}, std::nullopt));
   h.log = h.directory->open_log({"t", PartitionId(0)}, h.options, h.now).value();
   h.append({"new"});
   (void)retention();
@@ -330,7 +330,7 @@ TEST(LogDirectory, ATopicMadeAnewDoesNotTakeTheOldRecoveryPoint) {
   for (int i = 0; i < 10; ++i) h.append({"old"});
   h.clean_restart();
   EXPECT_FALSE(h.directory->checkpoint_due());
-  ASSERT_TRUE(h.directory->remove_log({"t", PartitionId(0)}));
+  ASSERT_TRUE(h.directory->remove_log({"t", PartitionId(0)}, std::nullopt));
   EXPECT_TRUE(h.directory->checkpoint_due());
   h.log = h.directory->open_log({"t", PartitionId(0)}, h.options, h.now).value();
   for (int i = 0; i < 3; ++i) h.append({"new"});
