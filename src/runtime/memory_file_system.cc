@@ -237,8 +237,9 @@ class MemoryFile final : public File {
     std::lock_guard lock(state_->mutex);
     if (auto open = check(); !open) return open;
     ++state_->counts.syncs;
-    if (state_->failing_sync > 0 && path_.string().find(state_->failing_name) != std::string::npos &&
-        --state_->failing_sync == 0) {
+    const bool counted = state_->failing_sync > 0 && path_.string().find(state_->failing_name) != std::string::npos;
+    if (counted) --state_->failing_sync;
+    if (counted && state_->failing_sync == 0) {
       node_->changes.clear();  // as the kernel does: the pages are clean now, and never were written
       return fail(ErrorKind::kIo, fmt::format("cannot sync {}: I/O error", path_.string()));
     }

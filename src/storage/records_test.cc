@@ -26,12 +26,12 @@ TEST(ProducerState, FollowsKafkasRules) {
   EXPECT_EQ(s.check(sent(1, 77)).check, SequenceCheck::kOk) << "an unknown producer may begin anywhere";
   for (int i = 0; i < 7; ++i) {
     ASSERT_EQ(s.check(sent(1, i * 10, 10)).check, SequenceCheck::kOk) << i;
-    s.update(sent(1, i * 10, 10, 0, i * 100));
+    s.update(sent(1, i * 10, 10, 0, i * 100LL));
   }
   for (int i = 2; i < 7; ++i) {
     const auto again = s.check(sent(1, i * 10, 10));
     EXPECT_EQ(again.check, SequenceCheck::kDuplicate);
-    EXPECT_EQ(again.base_offset, Offset(i * 100));
+    EXPECT_EQ(again.base_offset, Offset(i * 100LL));
     EXPECT_EQ(again.last_offset, Offset(i * 100 + 9));
     EXPECT_EQ(again.timestamp, 1000 + i * 100);
   }
@@ -90,7 +90,7 @@ TEST(Log, AnswersADuplicateWithItsFirstOffsetAfterARestartToo) {
     for (int i = 7; i < 12; ++i) {
       const auto again = h.append(batch_of({"x", "y"}, {.producer = ProducerId(5), .sequence = i * 2})).value();
       EXPECT_EQ(again.check, SequenceCheck::kDuplicate) << i;
-      EXPECT_EQ(again.base_offset, Offset(i * 2));
+      EXPECT_EQ(again.base_offset, Offset(i * 2LL));
     }
     EXPECT_EQ(h.append(batch_of({"x"}, {.producer = ProducerId(5), .sequence = 30})).value().check,
               SequenceCheck::kOutOfOrder);
