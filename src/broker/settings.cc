@@ -394,7 +394,7 @@ const Setting kSettings[] = {
      &C::quota_window_size_seconds,
      false,
      1,
-     24 * 3600,
+     std::int64_t{24} * 3600,
      {},
      "Length of a quota sample."},
 };

@@ -276,11 +276,12 @@ TEST(BlockingSocketTest, ConnectingIsInterrupted) {
 TEST(Tcp, ATakenPortIsNamedWithTheFix) {
   Server server;
   EventLoop loop("other");
-  auto second = listen(loop, server.listener->address(), [](std::shared_ptr<Connection>) {});
+  auto second = listen(loop, server.listener->address(), [](const std::shared_ptr<Connection>&) {});
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().kind, ErrorKind::kExists);
   EXPECT_NE(second.error().message.find(server.listener->address().text() + " is taken"), std::string::npos);
-  EXPECT_EQ(listen(loop, {"203.0.113.7", 0}, [](std::shared_ptr<Connection>) {}).error().kind, ErrorKind::kInvalid);
+  EXPECT_EQ(listen(loop, {"203.0.113.7", 0}, [](const std::shared_ptr<Connection>&) {}).error().kind,
+            ErrorKind::kInvalid);
 }
 
 TEST(Tcp, BlockingReadsFramesAndTimesOut) {

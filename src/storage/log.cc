@@ -202,7 +202,8 @@ SyncPoint Log::prepare_sync() {
       if (auto synced = file->sync(); !synced) return synced;
     }
     if (own) {
-      if (auto synced = files.sync_directory(directory); !synced) return synced;
+      // One that is gone because its partition was removed is nobody's any more.
+      if (auto synced = files.sync_directory(directory); !synced && names->still_ours()) return synced;
     }
     if (parent) {
       if (auto synced = files.sync_directory(directory.parent_path()); !synced) return synced;
@@ -405,6 +406,11 @@ DiskWork Log::drop_before(Offset offset) {
 Result<void> Log::Names::remove(runtime::FileSystem& files, const runtime::Path& path) {
   std::lock_guard lock(mutex);
   return ours ? files.remove(path) : Result<void>();
+}
+
+bool Log::Names::still_ours() {
+  std::lock_guard lock(mutex);
+  return ours;
 }
 
 void Log::abandon() {

@@ -174,6 +174,7 @@ class Log {
     std::mutex mutex;
     bool ours = true;
     Result<void> remove(runtime::FileSystem& files, const runtime::Path& path);
+    bool still_ours();
   };
 
   FileCache& cache_;

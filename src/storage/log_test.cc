@@ -295,6 +295,16 @@ TEST(LogDirectory, FindsItsPartitionsAndForgetsRemovedOnes) {
   for (const char* name : {"x", "-1", "x-", "x-y", "x-1.0a-delete"}) EXPECT_FALSE(parse_directory_name(name)) << name;
 }
 
+TEST(LogDirectory, ASyncThatIsOutWhenItsPartitionIsRemovedDoesNotFail) {
+  LogHarness h;
+  h.append({"x"});
+  const SyncPoint point = h.log->prepare_sync();
+  ASSERT_TRUE(h.directory->remove_log({"t", PartitionId(0)}, std::nullopt));
+  const auto outcome = point.work();
+  EXPECT_TRUE(outcome) << outcome.error().message;
+  h.log->synced(point, outcome);
+}
+
 TEST(LogDirectory, RemovesAPartitionWithTheLongestName) {
   runtime::MemoryFileSystem files;
   const TopicPartition longest{std::string(249, 'x'), PartitionId(12)};

@@ -97,8 +97,8 @@ std::uint32_t crc32c_software(ByteView bytes, std::uint32_t so_far) {
 
 std::uint32_t crc32c(ByteView bytes, std::uint32_t so_far) {
 #if defined(__x86_64__)
-  static const bool hardware = __builtin_cpu_supports("sse4.2") != 0;
-  if (hardware) return crc32c_hardware(bytes, so_far);
+  static const bool kHardware = __builtin_cpu_supports("sse4.2") != 0;
+  if (kHardware) return crc32c_hardware(bytes, so_far);
 #endif
   return crc32c_software(bytes, so_far);
 }
