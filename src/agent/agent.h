@@ -63,7 +63,9 @@ struct AgentSettings {
   /// Files and directories of weir's own, which it must not read: its data, what it prints into.
   std::vector<std::filesystem::path> own_paths;
 
-  Bytes line_limit = 64 * kKiB;  ///< without the line end; kLeastLineLimit to kMostLineLimit
+  /// Without the line end; kLeastLineLimit to kMostLineLimit. A line of this default fits the default max.request.size
+  /// even when JSON writes each of its bytes as six (\u0000).
+  Bytes line_limit = 160 * kKiB;
   LongLines long_lines = LongLines::kTruncate;
   Duration flush_after =
       std::chrono::seconds(5);  ///< a last line without its line end is sent after so long without growth

@@ -73,7 +73,7 @@ TEST(FollowedFile, WhatIsAppendedAfterTheLastReadIsNotPartOfTheLastLine) {
   } taker;
   auto file = world.files.open("/log/app.log", runtime::OpenMode::kRead).value();
   FollowedFile followed("/log/app.log", file, file->status().value(), {}, world.settings, MonoTime{});
-  std::string buffer(128 * kKiB, '\0');
+  std::string buffer(256 * kKiB, '\0');
   EXPECT_EQ(followed.read(MonoTime{}, buffer, taker).value(), FollowedFile::Outcome::kIdle);
   world.append("/log/app.log", " of it\nnext\n");
   EXPECT_TRUE(followed.finish(buffer, taker).value());
@@ -94,10 +94,19 @@ TEST(Agent, LongLineIsMarkedOrSkippedAndCounted) {
     EXPECT_EQ(marked, cut ? 1 : 0);
     EXPECT_EQ(world.agent->stats().long_lines, 1u);
     EXPECT_EQ(long_line_notice("/log/app.log", 2, world.settings),
-              std::string("/log/app.log: the line at byte 2 is longer than 64KiB (line_limit) and is ") +
+              std::string("/log/app.log: the line at byte 2 is longer than 160KiB (line_limit) and is ") +
                   (cut ? "cut there" : "left out") + ", as later ones will be");
     EXPECT_EQ(load_checkpoint(world.files, "/state/checkpoint.json").value()[0].position, 2 + 1024 * 1024 + 1 + 2u);
   }
+}
+
+TEST(Agent, LongestLineFitsARequestHoweverItIsEscaped) {
+  World world;
+  world.append("/log/app.log", std::string(AgentSettings().line_limit, '\x01') + "\n");
+  world.start();
+  world.run(2s);
+  ASSERT_EQ(world.records().size(), 1u);
+  EXPECT_EQ(header(world.records()[0], "weir.truncated"), "");
 }
 
 TEST(Agent, BadBytesArriveVisiblyDamagedAndAreCounted) {

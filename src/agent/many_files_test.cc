@@ -78,7 +78,7 @@ TEST(ManyFiles, UnfinishedLineKeepsItsTimeAndALongOneItsPlace) {
   CrowdedWorld world;
   world.line_each();
   world.append(name_of(0), "tail");
-  for (int file = 1; file < kFiles; ++file) world.append(name_of(file), std::string(100 * kKiB, 'x'));
+  for (int file = 1; file < kFiles; ++file) world.append(name_of(file), std::string(200 * kKiB, 'x'));
   world.start();
   world.run(15s);
   const auto all = world.messages();

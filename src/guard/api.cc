@@ -193,18 +193,19 @@ http::Response Guard::State::check(const std::string& group) const {
 std::string Guard::State::status() const {
   const Now now = system_clock().now();
   const auto snapshot = published()->lag;
-  json body{{"now_ms", to_unix_ms(now.wall)},
-            {"uptime_s", to_seconds(now.mono - started_.mono)},
-            {"bootstrap", settings_.admin.bootstrap},
-            {"lag_target_s", to_seconds(settings_.lag_target)},
-            {"measure",
-             {{"number", snapshot->number},
-              {"age_s", snapshot->number > 0 ? json(to_seconds(now.mono - snapshot->taken)) : json(nullptr)},
-              {"took_ms", to_ms(snapshot->took)},
-              {"errors", snapshot->errors}}},
-            {"pipeline", pipeline_status ? pipeline_to_json(pipeline_status()) : json(nullptr)},
-            {"groups", json::array()},
-            {"journal", json::array()}};
+  json body{
+      {"now_ms", to_unix_ms(now.wall)},
+      {"uptime_s", to_seconds(now.mono - started_.mono)},
+      {"bootstrap", settings_.admin.bootstrap},
+      {"lag_target_s", to_seconds(settings_.lag_target)},
+      {"measure",
+       {{"number", snapshot->number},
+        {"age_s", snapshot->last_complete ? json(to_seconds(now.mono - *snapshot->last_complete)) : json(nullptr)},
+        {"took_ms", to_ms(snapshot->took)},
+        {"errors", snapshot->errors}}},
+      {"pipeline", pipeline_status ? pipeline_to_json(pipeline_status()) : json(nullptr)},
+      {"groups", json::array()},
+      {"journal", json::array()}};
   for (const auto& [name, group] : snapshot->groups) body["groups"].push_back(group_to_json(name, group));
   std::lock_guard lock(mutex_);
   const auto active = book_.active(now.mono);

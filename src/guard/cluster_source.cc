@@ -86,7 +86,8 @@ std::unique_ptr<ClusterSource> kafka_source(client::AdminSettings settings) {
   return std::make_unique<KafkaSource>(std::move(settings));
 }
 
-Result<ClusterSample> take_sample(ClusterSource& source, const std::vector<std::string>& only) {
+Result<ClusterSample> take_sample(ClusterSource& source, const std::vector<std::string>& only,
+                                  const std::vector<std::string>& watched) {
   ClusterSample sample;
   auto listed = source.groups();
   if (!listed) return tl::unexpected(listed.error());
@@ -101,11 +102,11 @@ Result<ClusterSample> take_sample(ClusterSource& source, const std::vector<std::
     listings.push_back(group);
     names.push_back(name);
   }
-  if (names.empty()) return sample;
+  if (names.empty() && watched.empty()) return sample;
 
   auto facts = source.facts(listings);
   auto commits = source.committed(names);  // Before the ends: a group that moves meanwhile is then never ahead of them.
-  std::set<std::string> topics;
+  std::set<std::string> topics(watched.begin(), watched.end());
   for (const auto& name : names) {
     const auto fact = facts.find(name);
     const auto commit = commits.find(name);

@@ -60,8 +60,9 @@ struct ClusterSample {
   std::vector<std::string> errors;
 };
 
-/// Asks `source` about `only` these groups, or all when empty (named groups need not be listed). An error only when
-/// nothing at all could be asked.
-Result<ClusterSample> take_sample(ClusterSource& source, const std::vector<std::string>& only);
+/// Asks `source` about `only` these groups, or all when empty (named groups need not be listed), and about the logs of
+/// their topics and of `topics`. An error only when nothing at all could be asked.
+Result<ClusterSample> take_sample(ClusterSource& source, const std::vector<std::string>& only,
+                                  const std::vector<std::string>& topics = {});
 
 }  // namespace weir::guard

@@ -49,6 +49,15 @@ std::shared_ptr<const Guard::State::Published> Guard::State::published() const {
   return published_;
 }
 
+std::shared_ptr<const LagSnapshot> Guard::State::measured(Duration timeout) {
+  std::unique_lock lock(mutex_);
+  const MonoTime asked = system_clock().now().mono;
+  wanted_ = true;
+  wake_.notify_all();
+  wake_.wait_for(lock, timeout, [&] { return stopping_ || published_->lag->taken - published_->lag->took >= asked; });
+  return published_->lag;
+}
+
 std::vector<Directive> Guard::State::directives(MonoTime now, const DirectiveQuery& query) const {
   std::lock_guard lock(mutex_);
   auto active = book_.active(now, query);
@@ -67,13 +76,15 @@ void Guard::State::measure_until_stopped() {
     send_events();
     next = std::max(next + settings_.period, system_clock().now().mono);
     std::unique_lock lock(mutex_);
-    if (wake_.wait_until(lock, next, [&] { return stopping_; })) return;
+    wake_.wait_until(lock, next, [&] { return stopping_ || wanted_; });
+    if (stopping_) return;
+    wanted_ = false;
   }
 }
 
 void Guard::State::measure() {
   const MonoTime began = system_clock().now().mono;
-  const auto sample = take_sample(*source_, settings_.measure);
+  const auto sample = take_sample(*source_, settings_.measure, settings_.topics);
   const Now now = system_clock().now();
   auto fresh = std::make_shared<Published>();
   if (sample) {
@@ -97,6 +108,7 @@ void Guard::State::measure() {
   book_.expire(now.mono);
   note_journal();
   published_ = std::move(fresh);
+  wake_.notify_all();
 }
 
 void Guard::State::note_journal() {
@@ -128,6 +140,8 @@ void Guard::on_directives(std::function<void()> changed) { state_->directives_ch
 Result<http::Address> Guard::start() { return state_->start(); }
 void Guard::stop() { state_->stop(); }
 std::shared_ptr<const LagSnapshot> Guard::lag() const { return state_->published()->lag; }
+
+std::shared_ptr<const LagSnapshot> Guard::measure(Duration timeout) { return state_->measured(timeout); }
 
 std::vector<Directive> Guard::directives(const DirectiveQuery& query) const {
   return state_->directives(system_clock().now().mono, query);

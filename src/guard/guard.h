@@ -31,6 +31,8 @@ struct GuardSettings {
   Duration period = defaults::kGuardPeriod;
   /// Groups to measure; all of the cluster's when empty.
   std::vector<std::string> measure;
+  /// Topics whose logs are watched before a group reads them, so that its first lag in time is known.
+  std::vector<std::string> topics;
   LagMonitorSettings lag;
   /// The laws; no groups: nothing is steered. A pipeline that uses the end-to-end window leaves it so.
   SteeringSettings steering;
@@ -83,6 +85,8 @@ class Guard {
 
   /// The newest measurement; empty before the first.
   std::shared_ptr<const LagSnapshot> lag() const;
+  /// One that began after the call; waits for it, at most `timeout`, and then answers the newest there is.
+  std::shared_ptr<const LagSnapshot> measure(Duration timeout);
   /// What producers are told now. Expiries are capped to the directive ttl: they end soon when nobody renews them.
   std::vector<Directive> directives(const DirectiveQuery& query = {}) const;
 

@@ -31,6 +31,7 @@ class Guard::State {
     std::string metrics;
   };
   std::shared_ptr<const Published> published() const;
+  std::shared_ptr<const LagSnapshot> measured(Duration timeout);
   std::vector<Directive> directives(MonoTime now, const DirectiveQuery& query) const;
 
   std::function<PipelineStatus()> pipeline_status;
@@ -58,8 +59,9 @@ class Guard::State {
   LagMonitor monitor_;
 
   mutable std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable wake_;  // of the measuring thread, and of who waits for a measurement
   bool stopping_ = false;
+  bool wanted_ = false;  // a measurement before its time
   DirectiveBook book_;
   flow::Journal journal_;
   Steering steering_;

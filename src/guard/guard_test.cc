@@ -48,6 +48,28 @@ struct Running : testing::Test {
   http::Address address;
 };
 
+TEST(Measure, WaitsForAMeasurementThatBeganAfterTheCall) {
+  auto owned = std::make_unique<FakeSource>();
+  FakeSource& source = *owned;
+  source.log("t", 0, 0, 100);
+  source.commit("g", "t", 0, 90);
+  Registry metrics;
+  GuardSettings settings;
+  settings.http.port = 0;
+  settings.period = std::chrono::hours(1);
+  Guard guard(settings, metrics, std::move(owned));
+  ASSERT_TRUE(guard.start());
+  for (std::int64_t committed = 91; committed < 95; ++committed) {
+    {
+      std::lock_guard lock(source.mutex);
+      source.commit("g", "t", 0, committed);
+    }
+    EXPECT_EQ(guard.measure(std::chrono::minutes(1))->groups.at("g").records, 100 - committed);
+  }
+  guard.stop();
+  EXPECT_EQ(guard.measure(std::chrono::minutes(1))->groups.at("g").records, 6) << "none comes any more";
+}
+
 TEST_F(Running, CheckSaysGoWaitUnknownOrCannotMeasure) {
   EXPECT_EQ(check("g"), 200);
   EXPECT_EQ(check("nobody"), 404);

@@ -59,7 +59,7 @@ struct GroupLag {
   std::optional<std::int64_t> records;
   std::optional<Duration> time;
   std::optional<Duration> known_time;  ///< The largest time there is, whatever else is not known: at least that.
-  std::size_t uncommitted = 0;         ///< Partitions that hold records and have no commit.
+  std::size_t uncommitted = 0;         ///< Partitions that hold records and have no commit, so no number.
   std::size_t unmeasured = 0;          ///< Partitions whose log ends could not be read.
   /// Between this poll and the one before.
   std::optional<double> consumed_per_s;

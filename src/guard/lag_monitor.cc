@@ -100,7 +100,7 @@ GroupLag LagMonitor::measure(const std::string& name, const ClusterSample::Group
         if (p.records) lag.records = lag.records.value_or(0) + *p.records;
         if (p.time) lag.time = std::max(lag.time.value_or(Duration{}), *p.time);
         all_timed = all_timed && (p.time || p.records == 0);
-        if (p.state == LagState::kUncommitted && p.start != p.end) ++lag.uncommitted;
+        if (p.state == LagState::kUncommitted && !p.records) ++lag.uncommitted;
         if (p.state == LagState::kUnknown) ++lag.unmeasured;
       }
       lag.partitions.push_back(std::move(p));
@@ -125,20 +125,18 @@ PartitionLag LagMonitor::measure(const std::string& name, const ClusterSample::G
 
   if (!lag.committed) {
     lag.state = LagState::kUncommitted;
-    if (stored == 0 || settings_.missing_commit == MissingCommit::kLatest) lag.records = 0;
-    if (settings_.missing_commit == MissingCommit::kEarliest) lag.records = stored;
+    const bool earliest = settings_.earliest_groups.contains(name);
+    const MissingCommit missing = earliest ? MissingCommit::kEarliest : settings_.missing_commit;
+    if (stored == 0 || missing == MissingCommit::kLatest) lag.records = 0;
+    if (missing == MissingCommit::kEarliest) {
+      lag.records = stored;
+      measure_time(lag, *lag.start, now);
+    }
     return lag;
   }
   lag.lost = std::max<std::int64_t>(*lag.start - *lag.committed, 0);
   lag.records = std::clamp<std::int64_t>(*lag.end - *lag.committed, 0, stored);
-  if (const auto history = history_.find(partition); history != history_.end()) {
-    // One look at the end of a log says nothing yet about how long ago it was elsewhere.
-    const auto time = history->second.of(now.mono, *lag.committed);
-    if (time && (time->exact || history->second.samples() > 1)) {
-      lag.time = time->time;
-      lag.time_exact = time->exact;
-    }
-  }
+  measure_time(lag, *lag.committed, now);
 
   Moved& moved = moved_[name].try_emplace(partition, *lag.committed, now.mono).first->second;
   if (moved.committed != *lag.committed || *lag.records == 0) moved = {*lag.committed, now.mono};
@@ -152,6 +150,16 @@ PartitionLag LagMonitor::measure(const std::string& name, const ClusterSample::G
     lag.state = lag.lost > 0 ? LagState::kExpired : LagState::kOk;
   }
   return lag;
+}
+
+void LagMonitor::measure_time(PartitionLag& lag, Offset position, Now now) const {
+  const auto history = history_.find(lag.partition);
+  if (history == history_.end()) return;
+  const auto time = history->second.of(now.mono, position);
+  // One look at the end of a log says nothing yet about how long ago it was elsewhere.
+  if (!time || (!time->exact && history->second.samples() < 2)) return;
+  lag.time = time->time;
+  lag.time_exact = time->exact;
 }
 
 void LagMonitor::measure_rates(const std::string& name, GroupLag& lag, Now now) {
@@ -184,7 +192,8 @@ void LagMonitor::forget_missing(const ClusterSample& sample, const LagSnapshot& 
     std::erase_if(partitions, [&](const auto& entry) { return !group->second->committed.contains(entry.first); });
   }
   if (!sample.topics_complete || !sample.groups_complete) return;
-  std::set<TopicPartition> needed;
+  std::set<TopicPartition> needed;  // by a group, or watched
+  for (const auto& [partition, ends] : sample.ends) needed.insert(partition);
   for (const auto& [name, lag] : snapshot.groups) {
     for (const auto& p : lag.partitions) needed.insert(p.partition);
   }

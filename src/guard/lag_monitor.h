@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -15,6 +16,8 @@ namespace weir::guard {
 
 struct LagMonitorSettings {
   MissingCommit missing_commit = MissingCommit::kUnknown;
+  /// Groups known to read a partition they have committed nothing for from its start: kEarliest for these.
+  std::set<std::string> earliest_groups;
   /// Members are there and records wait, but the commit has not moved for this long: stopped.
   Duration stopped_after = std::chrono::seconds(30);
 };
@@ -45,6 +48,7 @@ class LagMonitor {
   GroupLag measure(const std::string& name, const ClusterSample::Group& group, const ClusterSample& sample, Now now);
   PartitionLag measure(const std::string& name, const ClusterSample::Group& group, const TopicPartition& partition,
                        const Result<LogEnds>* ends, Now now);
+  void measure_time(PartitionLag& lag, Offset position, Now now) const;
   void measure_rates(const std::string& name, GroupLag& lag, Now now);
   void forget_missing(const ClusterSample& sample, const LagSnapshot& snapshot);
   std::shared_ptr<const LagSnapshot> publish(LagSnapshot snapshot, MonoTime began, Now now);

@@ -17,7 +17,7 @@ struct Lag : testing::Test {
   /// One poll, `later` after the one before.
   std::shared_ptr<const LagSnapshot> poll(Duration later = seconds(1)) {
     clock.advance(later);
-    const auto sample = take_sample(source, only);
+    const auto sample = take_sample(source, only, watched);
     return sample ? monitor.update(clock.now().mono, clock.now(), *sample)
                   : monitor.update_failed(clock.now().mono, clock.now(), sample.error());
   }
@@ -26,7 +26,8 @@ struct Lag : testing::Test {
 
   FakeSource source;
   std::vector<std::string> only;
-  LagMonitorSettings settings;
+  std::vector<std::string> watched;
+  LagMonitorSettings settings{.earliest_groups = {"earliest"}};
   LagMonitor monitor{settings};
   ManualClock clock;
 };
@@ -80,7 +81,7 @@ TEST_F(Lag, AMissingCommitIsWhatThePolicySays) {
     EXPECT_EQ(lag.partitions[0].state, LagState::kUncommitted);
     EXPECT_EQ(lag.partitions[1].records, 0);
     EXPECT_EQ(lag.records, sum);
-    EXPECT_EQ(lag.uncommitted, 1u);
+    EXPECT_EQ(lag.uncommitted, policy == MissingCommit::kUnknown ? 1u : 0u);
   };
   expect(MissingCommit::kEarliest, 600, 603);
   expect(MissingCommit::kLatest, 0, 3);
@@ -171,6 +172,27 @@ TEST_F(Lag, InTimeIsNotKnownAtFirstSightThenAtLeastAsLongAsWatched) {
   const PartitionLag lag = only_partition(seconds(7));
   EXPECT_EQ(lag.time, seconds(7));
   EXPECT_FALSE(lag.time_exact);
+}
+
+TEST_F(Lag, InTimeIsKnownAtFirstSightOfAGroupWhenItsTopicWasWatched) {
+  watched = {"t", "not_made_yet"};
+  source.log("t", 0, 0, 0);
+  source.log("t", 1, 0, 0);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(poll()->groups.empty());
+  source.log("t", 0, 0, 100);
+  source.log("t", 1, 0, 100);
+  source.commit("earliest", "t", 0, 50);
+  const GroupLag lag = poll(seconds(2))->groups.at("earliest");
+  EXPECT_EQ(lag.partitions.at(0).time, seconds(1));
+  EXPECT_EQ(lag.partitions.at(1).state, LagState::kUncommitted);
+  EXPECT_EQ(lag.partitions.at(1).records, 100);
+  EXPECT_EQ(lag.partitions.at(1).time, seconds(2)) << "it reads from the start";
+  EXPECT_EQ(lag.uncommitted, 0u);
+  EXPECT_EQ(lag.time, seconds(2));
+  EXPECT_EQ(lag.records, 150);
+
+  source.commit("other", "t", 0, 50);
+  EXPECT_EQ(poll()->groups.at("other").time, std::nullopt) << "where that reads from is not known";
 }
 
 TEST_F(Lag, RatesAreThoseBetweenTwoPolls) {

@@ -66,7 +66,7 @@ std::string lag_to_json(const LagSnapshot& snapshot, MonoTime now, const std::op
   }
   const bool measured = snapshot.number > 0;
   return json{{"taken_ms", measured ? json(to_unix_ms(snapshot.taken_wall)) : json(nullptr)},
-              {"age_s", measured ? json(to_seconds(now - snapshot.taken)) : json(nullptr)},
+              {"age_s", snapshot.last_complete ? json(to_seconds(now - *snapshot.last_complete)) : json(nullptr)},
               {"took_ms", to_ms(snapshot.took)},
               {"clamped", snapshot.clamped},
               {"errors", snapshot.errors},

@@ -10,7 +10,8 @@
 namespace weir::guard {
 
 /// One line: {"taken_ms","age_s","took_ms","errors","groups":[{"group","state","members","lag","lag_seconds",...,
-/// "partitions":[...]}]}. What has no honest number is null. `only`: this group; absent ones give an empty list.
+/// "partitions":[...]}]}. What has no honest number is null. `age_s` is that of the last measurement that could ask
+/// everything; the others are of the last attempt. `only`: this group; absent ones give an empty list.
 std::string lag_to_json(const LagSnapshot& snapshot, MonoTime now,
                         const std::optional<std::string>& only = std::nullopt);
 

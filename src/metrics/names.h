@@ -89,7 +89,7 @@ inline constexpr Metric kGroupLag{"weir_group_lag_records", kGauge, "Sum of the 
 inline constexpr Metric kGroupLagSeconds{"weir_group_lag_seconds", kGauge, "Largest time since a committed offset was the end of its log, by group"};
 inline constexpr Metric kGroupMembers{"weir_group_members", kGauge, "Members of a group, by group and state"};
 inline constexpr Metric kGroupStale{"weir_group_stale", kGauge, "1 while a group cannot be asked: its lag is from an earlier measurement, by group"};
-inline constexpr Metric kUncommittedPartitions{"weir_uncommitted_partitions", kGauge, "Partitions with records and no committed offset, by group"};
+inline constexpr Metric kUncommittedPartitions{"weir_uncommitted_partitions", kGauge, "Partitions with records whose lag is not known since they have no committed offset, by group"};
 inline constexpr Metric kLagClamped{"weir_lag_clamped_total", kCounter, "Samples in which a commit was beyond the end read with it; shown as 0"};
 inline constexpr Metric kGuardDecisions{"weir_guard_decisions_total", kCounter, "Decisions taken, by law"};
 inline constexpr Metric kGuardDirectives{"weir_guard_directives", kGauge, "Directives in force"};

@@ -141,11 +141,8 @@ Result<void> Pipeline::start_sink() {
 
 Result<void> Pipeline::start_agent() {
   agent::AgentSettings& settings = settings_.parts.agent;
-  ProducerSettings producer_settings = settings_.parts.producer;
+  ProducerSettings producer_settings = settings_.parts.producer_of_agent();
   producer_settings.window = true;
-  // One budget over every stage: what the readers may hold comes out of the same buffer.memory.
-  const Bytes readers = agent::Agent::reader_memory(settings);
-  producer_settings.buffer_memory = std::max<Bytes>(producer_settings.buffer_memory, readers + kMiB) - readers;
   if (settings.state_directory.empty()) settings.state_directory = settings_.data / "agent";
   settings.own_paths.push_back(settings_.data);
   auto producer = Producer::open(producer_settings);
@@ -199,9 +196,8 @@ const guard::GroupLag* Pipeline::group_in(const guard::LagSnapshot& snapshot) co
   return group == snapshot.groups.end() || group->second.stale ? nullptr : &group->second;
 }
 
-std::optional<double> Pipeline::lag_seconds() const {
-  const auto snapshot = guard_->lag();
-  const guard::GroupLag* group = group_in(*snapshot);
+std::optional<double> Pipeline::lag_seconds(const guard::LagSnapshot& snapshot) const {
+  const guard::GroupLag* group = group_in(snapshot);
   return group && group->time ? std::optional(to_seconds(*group->time)) : std::nullopt;
 }
 
@@ -236,7 +232,7 @@ Status Pipeline::tick(MonoTime now) {
     shown_.acked_per_s = rate(status.acked, last_.acked);
     shown_.stored_per_s = status.stored_per_s;
     shown_.lag = status.lag;
-    shown_.lag_seconds = lag_seconds();
+    shown_.lag_seconds = lag_seconds(*guard_->lag());
     shown_.limit = status.limit;
     if (status.latency.count > 0) {
       shown_.latency_p50_ms = to_ms(status.latency.p50);
@@ -256,7 +252,7 @@ Report Pipeline::finish(Duration deadline, const std::function<void(const Status
   const MonoTime end = system_clock().now().mono + deadline;
   Report report;
   agent_->stop_inputs();
-  report.lag_seconds = lag_seconds();
+  report.lag_seconds = lag_seconds(*guard_->measure(std::min<Duration>(1s, left_until(end))));
   Ticker ticker([&] {
     const Status status = tick(system_clock().now().mono);
     if (shown) shown(status);

@@ -76,7 +76,7 @@ class Pipeline {
   void follow_directives();
   /// The group as the guard last saw it; null when it does not know.
   const guard::GroupLag* group_in(const guard::LagSnapshot& snapshot) const;
-  std::optional<double> lag_seconds() const;
+  std::optional<double> lag_seconds(const guard::LagSnapshot& snapshot) const;
   std::optional<std::int64_t> guard_lag() const;
 
   // In the order they start; destroyed in reverse.
