@@ -104,10 +104,8 @@ void run(const Options& options, Exit& exit) {
   agent::AgentSettings& settings = run.parts.agent;
   runtime::FileSystem& files = runtime::posix_file_system();
 
-  ProducerSettings producer_settings = run.parts.producer;
-  const Bytes readers = agent::Agent::reader_memory(settings);
-  producer_settings.buffer_memory = std::max<Bytes>(producer_settings.buffer_memory, readers + kMiB) - readers;
-  auto producer = Producer::open(producer_settings);
+  const ProducerSettings producer_settings = run.parts.producer_of_agent();
+  auto producer = Producer::open(options.show_settings ? run.parts.producer : producer_settings);
   if (!producer) return exit.fail(producer.error(), ExitCode::kUsage);
   if (options.show_settings) return print_settings("producer", (*producer)->in_force());
 

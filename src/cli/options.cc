@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "pipeline/report.h"
+#include "runtime/file.h"
 #include "runtime/process.h"
 
 namespace weir::cli {
@@ -79,7 +80,7 @@ Result<void> read_address(const char* option, const std::string& text, std::opti
 
 Result<void> check_bootstrap(const std::string& text) {
   if (text.empty()) return {};
-  if (auto addresses = runtime::parse_addresses(text, 9092); !addresses) {
+  if (auto addresses = runtime::parse_addresses(text); !addresses) {
     return fail(addresses.error().kind, "--bootstrap: " + addresses.error().message);
   }
   return {};
@@ -99,6 +100,13 @@ Result<void> read_inputs(const InputOptions& options, bool bounded, agent::Agent
     } else {
       agent.paths.push_back(std::filesystem::absolute(input));
     }
+  }
+  for (const auto& path : agent.paths) {
+    const auto status = runtime::posix_file_system().status(path);
+    if (!status || status->type != runtime::FileType::kOther) continue;
+    return fail(ErrorKind::kInvalid,
+                fmt::format("--input: {0} is neither a file nor a directory; to read a pipe, say --input - < {0}",
+                            path.string()));
   }
   // Reading what is printed would never end.
   for (const char* output : {"/proc/self/fd/1", "/proc/self/fd/2"}) agent.own_paths.emplace_back(output);

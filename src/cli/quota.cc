@@ -1,6 +1,7 @@
 // weir quota: the client quotas of any Kafka.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -55,6 +56,16 @@ void print(const json& value) {
   std::printf("%s\n", value.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
 }
 
+/// Kafka's quotas of clients and users; those of addresses cannot be named here.
+Result<void> check_name(const std::string& name) {
+  for (const char* known :
+       {"producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"})
+    if (name == known) return {};
+  return fail(ErrorKind::kInvalid, name +
+                                       ": there is no such quota; there are producer_byte_rate, consumer_byte_rate, "
+                                       "request_percentage, controller_mutation_rate");
+}
+
 /// "producer_byte_rate=10MiB": bytes may have a unit, everything else is a number.
 Result<std::pair<std::string, double>> parse_value(const std::string& text) {
   const auto equals = text.find('=');
@@ -63,12 +74,19 @@ Result<std::pair<std::string, double>> parse_value(const std::string& text) {
   }
   const std::string name = text.substr(0, equals);
   const std::string value = text.substr(equals + 1);
-  if (name.ends_with("_byte_rate")) {
-    if (const auto size = parse_size(value)) return std::pair(name, static_cast<double>(*size));
-  }
+  if (auto fine = check_name(name); !fine) return tl::unexpected(fine.error());
+  const bool bytes = name.ends_with("_byte_rate");
   char* end = nullptr;
-  const double number = std::strtod(value.c_str(), &end);
-  if (*end != '\0' || !(number > 0)) {
+  double number = std::strtod(value.c_str(), &end);
+  bool understood = *end == '\0' && std::isfinite(number);
+  if (const auto size = parse_size(value); bytes && size) {
+    number = static_cast<double>(*size);
+    understood = true;
+  }
+  if (understood && bytes && number != std::floor(number)) {
+    return fail(ErrorKind::kInvalid, name + ": \"" + value + "\" is not a whole number of bytes");
+  }
+  if (!understood || !(number > 0)) {
     return fail(ErrorKind::kInvalid,
                 name + ": \"" + value + "\" is not a number above 0; to remove a quota, use unset");
   }
@@ -80,6 +98,7 @@ client::Admin connect(const Options& options) {
 }
 
 void get(const Options& options, Exit& exit) {
+  if (auto fine = check_bootstrap(options.bootstrap); !fine) return exit.fail(fine.error(), ExitCode::kUsage);
   auto admin = connect(options);
   const auto entries = admin.quotas(entity_of(options));
   if (!entries) return exit.fail(entries.error());
@@ -98,6 +117,7 @@ void get(const Options& options, Exit& exit) {
 
 /// `what`: "set" or "unset", for messages. Says what was changed.
 void change(const Options& options, const client::QuotaChanges& changes, const char* what, Exit& exit) {
+  if (auto fine = check_bootstrap(options.bootstrap); !fine) return exit.fail(fine.error(), ExitCode::kUsage);
   const client::QuotaEntity entity = entity_of(options);
   if (entity.empty()) {
     return exit.fail("whose quota? Say --client-id NAME, --default-client, --user NAME or --default-user",
@@ -144,7 +164,10 @@ void set(const Options& options, Exit& exit) {
 
 void unset(const Options& options, Exit& exit) {
   client::QuotaChanges changes;
-  for (const auto& name : options.values) changes[name] = std::nullopt;
+  for (const auto& name : options.values) {
+    if (auto fine = check_name(name); !fine) return exit.fail(fine.error(), ExitCode::kUsage);
+    changes[name] = std::nullopt;
+  }
   change(options, changes, "unset", exit);
 }
 

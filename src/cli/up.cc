@@ -61,13 +61,14 @@ Result<Run> run_of(const Options& options) {
   return run;
 }
 
-int show_settings(const pipeline::Settings& parts) {
+void show_settings(const pipeline::Settings& parts, Exit& exit) {
   // Opened without a broker: that is enough to see what the client library was given.
   auto producer = Producer::open(parts.producer);
-  if (producer) print_settings("producer", (*producer)->in_force());
+  if (!producer) return exit.fail(producer.error(), ExitCode::kUsage);
   auto consumer = Consumer::open(parts.sink.consumer);
-  if (consumer) print_settings("consumer", (*consumer)->in_force());
-  return producer && consumer ? 0 : 1;
+  if (!consumer) return exit.fail(consumer.error(), ExitCode::kUsage);
+  print_settings("producer", (*producer)->in_force());
+  print_settings("consumer", (*consumer)->in_force());
 }
 
 /// The whole report, for people: stdout carries data only with --json.
@@ -84,10 +85,7 @@ void run(const Options& options, Exit& exit) {
   auto configured = run_of(options);
   if (!configured) return exit.fail(configured.error(), ExitCode::kUsage);
   const pipeline::Settings& parts = configured->settings.parts;
-  if (options.show_settings) {
-    if (show_settings(parts) != 0) exit.fail("the settings were refused by the client library");
-    return;
-  }
+  if (options.show_settings) return show_settings(parts, exit);
   const MonoTime begin = system_clock().now().mono;
   const bool ends_by_itself = parts.agent.once || parts.agent.standard_input;
   const agent::AgentSettings agent = parts.agent;

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
+#include <optional>
+#include <type_traits>
 
 #include "base/units.h"
+#include "client/java_settings.h"
 #include "client/rdkafka_common.h"
 
 namespace weir::client {
@@ -38,9 +41,14 @@ Result<void> set_integer(T& to, std::string_view text, std::int64_t low, std::in
   return {};
 }
 
-Result<void> set_size(Bytes& to, std::string_view text, Bytes low) {
+constexpr std::int64_t kMostInt = std::numeric_limits<std::int32_t>::max();
+constexpr Bytes kLeastRequest = 1000;
+constexpr Bytes kMostRequest = 1'000'000'000;  // of the library
+
+Result<void> set_size(Bytes& to, std::string_view text, Bytes low, std::optional<Bytes> high = {}) {
   auto size = parse_size(trim(text));
   if (!size) return tl::unexpected(size.error());
+  if (high && (*size < low || *size > *high)) return refuse(fmt::format("{} is not from {} to {}", text, low, *high));
   if (*size < low) return refuse(fmt::format("{} is below the smallest useful value, {} bytes", text, low));
   to = *size;
   return {};
@@ -66,37 +74,77 @@ bool one_of(std::string_view name, std::initializer_list<std::string_view> names
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// In the library's plain numbers and words: of a time like 30s it would take the 30 and say nothing.
+Result<std::string> plain(std::string_view name, const std::string& value) {
+  if (name.ends_with(".ms") || name == "sasl.kerberos.min.time.before.relogin") {
+    if (value == "-1") return name == "connections.max.idle.ms" ? "0" : value;  // both mean never
+    Duration time{};
+    if (auto fine = set_time(time, value); !fine) return tl::unexpected(fine.error());
+    return ms_text(time);
+  }
+  if (name.ends_with(".buffer.bytes")) {
+    if (value == "-1") return "0";  // the system's default, in Java's words and in the library's
+    Bytes size = 0;
+    if (auto fine = set_size(size, value, 0); !fine) return tl::unexpected(fine.error());
+    return std::to_string(size);
+  }
+  if (one_of(name, {"batch.num.messages", "compression.level", "log_level"})) {
+    auto number = parse_integer(value, -1, kMostInt);
+    if (!number) return tl::unexpected(number.error());
+    return std::to_string(*number);
+  }
+  if (one_of(name, {"check.crcs", "allow.auto.create.topics", "enable.ssl.certificate.verification"})) {
+    auto on = parse_bool(lower(value));
+    if (!on) return tl::unexpected(on.error());
+    return *on ? "true" : "false";
+  }
+  if (name == "ssl.endpoint.identification.algorithm" && value.empty()) return "none";
+  return value;
+}
+
 // ---- What both clients have ----------------------------------------------------------------------------------------
+
+template <typename Settings>
+Result<void> pass_through(Settings& settings, const std::string& name, const std::string& value) {
+  auto text = plain(name, value);
+  if (!text) return tl::unexpected(text.error());
+  settings.passed_through.emplace_back(name, std::move(*text));
+  return {};
+}
 
 /// True when the setting was one of these.
 template <typename Settings>
 Result<bool> set_common(Settings& settings, const std::string& name, const std::string& value) {
+  constexpr bool kConsumes = std::is_same_v<Settings, ConsumerSettings>;
+  const auto done = [](const Result<void>& result) -> Result<bool> {
+    if (!result) return tl::unexpected(result.error());
+    return true;
+  };
+  if (const auto answer = answer_java_setting(kConsumes ? ClientKind::kConsumer : ClientKind::kProducer, name, value))
+    return done(*answer);
   if (one_of(name, {"bootstrap.servers", "metadata.broker.list"})) {
     settings.bootstrap_servers = value;
-  } else if (name == "client.id") {
-    settings.client_id = value;
-  } else if (name.starts_with("ssl.truststore.") || name.starts_with("ssl.keystore.type") ||
-             name == "sasl.jaas.config" || name == "sasl.login.callback.handler.class") {
-    return fail(ErrorKind::kInvalid,
-                "a Java-only form: use ssl.ca.location, ssl.certificate.location, ssl.key.location (PEM) and "
-                "sasl.username, sasl.password");
-  } else if (name.starts_with("security.") || name.starts_with("sasl.") || name.starts_with("ssl.") ||
-             one_of(name,
-                    {"client.dns.lookup", "broker.address.family", "socket.timeout.ms", "socket.send.buffer.bytes",
-                     "socket.receive.buffer.bytes", "socket.connection.setup.timeout.ms", "reconnect.backoff.ms",
-                     "reconnect.backoff.max.ms", "connections.max.idle.ms", "topic.metadata.refresh.interval.ms",
-                     "metadata.max.age.ms", "request.timeout.ms", "debug", "log_level", "client.rack", "check.crcs"})) {
-    settings.passed_through.emplace_back(name, value);
-  } else if (one_of(name, {"send.buffer.bytes", "receive.buffer.bytes"})) {
-    settings.passed_through.emplace_back("socket." + name, value);
-  } else if (one_of(name, {"socket.connection.setup.timeout.max.ms", "reconnect.backoff.jitter.ms"})) {
-    return fail(ErrorKind::kInvalid, "the client library has no such setting");
-  } else if (one_of(name, {"statistics.interval.ms", "stats_cb", "metric.reporters", "interceptor.classes"})) {
-    return fail(ErrorKind::kInvalid, "weir has metrics of its own: see docs/metrics.md");
-  } else {
-    return false;
+    return true;
   }
-  return true;
+  if (name == "client.id") {
+    settings.client_id = value;
+    return true;
+  }
+  // The library's setting of that name is for producers only; this one is how long a consumer waits for an answer.
+  if (kConsumes && name == "request.timeout.ms") return done(pass_through(settings, "socket.timeout.ms", value));
+  if (name.starts_with("security.") || name.starts_with("sasl.") || name.starts_with("ssl.") ||
+      one_of(name, {"broker.address.family", "socket.timeout.ms", "socket.send.buffer.bytes",
+                    "socket.receive.buffer.bytes", "socket.connection.setup.timeout.ms", "reconnect.backoff.ms",
+                    "reconnect.backoff.max.ms", "connections.max.idle.ms", "topic.metadata.refresh.interval.ms",
+                    "metadata.max.age.ms", "request.timeout.ms", "debug", "log_level", "client.rack", "check.crcs",
+                    "enable.ssl.certificate.verification"})) {
+    return done(pass_through(settings, name, value));
+  }
+  if (one_of(name, {"send.buffer.bytes", "receive.buffer.bytes"}))
+    return done(pass_through(settings, "socket." + name, value));
+  if (one_of(name, {"statistics.interval.ms", "stats_cb"}))
+    return fail(ErrorKind::kInvalid, "weir has metrics of its own: see docs/metrics.md");
+  return false;
 }
 
 Result<void> check_serializer(const std::string& value) {
@@ -121,8 +169,19 @@ Result<void> set_acks(ProducerSettings& settings, const std::string& value) {
   return {};
 }
 
+/// Java has a level for each codec, the library one for that in use: library_settings() picks it.
+Result<void> set_level(ProducerSettings& s, const std::string& name, std::string_view codec, const std::string& value) {
+  const std::int64_t most = codec == "gzip" ? 9 : 12;
+  std::int64_t level = 0;
+  if (codec == "gzip" && value == "-1")
+    level = -1;  // the codec's default
+  else if (auto fine = set_integer(level, value, 1, most); !fine)
+    return refuse(fmt::format("{} for librdkafka", fine.error().message));
+  s.passed_through.emplace_back(name, std::to_string(level));
+  return {};
+}
+
 Result<void> set_producer(ProducerSettings& s, const std::string& name, const std::string& value) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (auto common = set_common(s, name, value); !common)
     return tl::unexpected(common.error());
   else if (*common)
@@ -131,13 +190,13 @@ Result<void> set_producer(ProducerSettings& s, const std::string& name, const st
   if (name == "buffer.memory") return set_size(s.buffer_memory, value, kMiB);
   if (name == "queue.buffering.max.kbytes") {
     std::int64_t kib = 0;
-    if (auto fine = set_integer(kib, value, 1024, kMost); !fine) return fine;
+    if (auto fine = set_integer(kib, value, 1024, kMostInt); !fine) return fine;
     s.buffer_memory = static_cast<Bytes>(kib) * kKiB;
     return {};
   }
-  if (name == "queue.buffering.max.messages") return set_integer(s.buffer_records, value, 0, kMost);
+  if (name == "queue.buffering.max.messages") return set_integer(s.buffer_records, value, 0, kMostInt);
   if (name == "max.block.ms") return set_time(s.max_block, value);
-  if (name == "batch.size") return set_size(s.batch_size, value, 1);
+  if (name == "batch.size") return set_size(s.batch_size, value, 1, kMostInt);
   if (one_of(name, {"linger.ms", "queue.buffering.max.ms"})) return set_time(s.linger, value);
   if (one_of(name, {"compression.type", "compression.codec"})) {
     const std::string low = lower(value);
@@ -153,10 +212,11 @@ Result<void> set_producer(ProducerSettings& s, const std::string& name, const st
     if (trim(value) == "0")
       return refuse(
           "0 would give a record up at the first hiccup, which weir never does; leave it out or set at least 1");
-    return set_integer(s.retries, value, 1, kMost);
+    return set_integer(s.retries, value, 1, kMostInt);
   }
   if (name == "retry.backoff.ms") return set_time(s.retry_backoff, value);
-  if (one_of(name, {"max.request.size", "message.max.bytes"})) return set_size(s.max_request_size, value, 1000);
+  if (one_of(name, {"max.request.size", "message.max.bytes"}))
+    return set_size(s.max_request_size, value, kLeastRequest, kMostRequest);
   if (one_of(name, {"delivery.timeout.ms", "message.timeout.ms"})) {
     if (one_of(trim(value), {"0", "2147483647"})) return {};
     return refuse(
@@ -165,15 +225,13 @@ Result<void> set_producer(ProducerSettings& s, const std::string& name, const st
   }
   if (name == "enable.idempotence")
     return must_be(value, true, "weir's producer is idempotent with acks=all; use acks=1 to do without");
-  if (name == "transactional.id") return refuse("transactions are not supported by weir's producer");
   if (one_of(name, {"key.serializer", "value.serializer"})) return check_serializer(value);
   if (one_of(name, {"partitioner", "partitioner.class"}))
     return refuse("records with a key go where Java's default puts them (murmur2), others are spread");
-  if (one_of(name, {"batch.num.messages", "compression.level", "sticky.partitioning.linger.ms",
-                    "allow.auto.create.topics"})) {
-    s.passed_through.emplace_back(name, value);
-    return {};
-  }
+  if (const auto codec = codec_of_level(name); !codec.empty()) return set_level(s, name, codec, value);
+  if (one_of(name,
+             {"batch.num.messages", "compression.level", "sticky.partitioning.linger.ms", "allow.auto.create.topics"}))
+    return pass_through(s, name, value);
   return refuse("not a producer setting weir knows");
 }
 
@@ -201,7 +259,6 @@ Result<void> set_assignor(ConsumerSettings& s, const std::string& value) {
 }
 
 Result<void> set_consumer(ConsumerSettings& s, const std::string& name, const std::string& value) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (auto common = set_common(s, name, value); !common)
     return tl::unexpected(common.error());
   else if (*common)
@@ -215,7 +272,7 @@ Result<void> set_consumer(ConsumerSettings& s, const std::string& name, const st
     s.group_instance_id = value;
     return {};
   }
-  if (name == "max.poll.records") return set_integer(s.max_poll_records, value, 1, kMost);
+  if (name == "max.poll.records") return set_integer(s.max_poll_records, value, 1, kMostInt);
   if (name == "buffer.memory") return set_size(s.buffer_memory, value, kMiB);
   if (name == "fetch.min.bytes") return set_size(s.fetch_min_bytes, value, 1);
   if (one_of(name, {"fetch.max.wait.ms", "fetch.wait.max.ms"})) return set_time(s.fetch_max_wait, value);
@@ -229,7 +286,13 @@ Result<void> set_consumer(ConsumerSettings& s, const std::string& name, const st
     s.passed_through.emplace_back(name, std::to_string(size));
     return {};
   }
-  if (name == "session.timeout.ms") return set_time(s.session_timeout, value);
+  if (name == "session.timeout.ms") {
+    if (auto fine = set_time(s.session_timeout, value); !fine) return fine;
+    // Kafka's rule of thumb: several heartbeats fit into a session. One that was set stays as it is.
+    if (s.heartbeat_interval == ConsumerSettings().heartbeat_interval)
+      s.heartbeat_interval = std::min(s.heartbeat_interval, s.session_timeout / 3);
+    return {};
+  }
   if (name == "heartbeat.interval.ms") return set_time(s.heartbeat_interval, value);
   if (name == "max.poll.interval.ms") return set_time(s.max_poll_interval, value);
   if (name == "auto.offset.reset") {
@@ -248,7 +311,10 @@ Result<void> set_consumer(ConsumerSettings& s, const std::string& name, const st
     return must_be(value, false,
                    "an offset is committed only after its record is stored: automatic commits would lose records");
   }
-  if (name == "auto.commit.interval.ms") return {};  // without meaning while enable.auto.commit is false
+  if (name == "auto.commit.interval.ms") {  // without meaning while enable.auto.commit is false
+    Duration unused{};
+    return set_time(unused, value);
+  }
   if (name == "enable.auto.offset.store")
     return must_be(value, false, "offsets are committed by call, nothing is stored on delivery");
   if (name == "isolation.level") {
@@ -266,10 +332,7 @@ Result<void> set_consumer(ConsumerSettings& s, const std::string& name, const st
   if (one_of(name, {"queued.min.messages", "queued.max.messages.kbytes"}))
     return refuse("derived from buffer.memory: set that");
   if (name == "enable.partition.eof") return refuse("weir needs it on and sets it itself");
-  if (name == "allow.auto.create.topics") {
-    s.passed_through.emplace_back(name, value);
-    return {};
-  }
+  if (one_of(name, {"allow.auto.create.topics", "retry.backoff.ms"})) return pass_through(s, name, value);
   return refuse("not a consumer setting weir knows");
 }
 
@@ -303,11 +366,7 @@ Result<ProducerSettings> producer_settings(const KafkaSettings& settings, Produc
 }
 
 Result<ConsumerSettings> consumer_settings(const KafkaSettings& settings, ConsumerSettings base) {
-  auto translated = translate(settings, std::move(base), set_consumer);
-  // Kafka's rule of thumb: several heartbeats fit into a session.
-  if (translated)
-    translated->heartbeat_interval = std::min(translated->heartbeat_interval, translated->session_timeout / 3);
-  return translated;
+  return translate(settings, std::move(base), set_consumer);
 }
 
 Result<void> check(const ProducerSettings& s) {
@@ -319,7 +378,15 @@ Result<void> check(const ProducerSettings& s) {
   if (s.max_in_flight < 1) return refuse("max.in.flight.requests.per.connection: must be at least 1");
   if (s.acks == "all" && s.max_in_flight > 5)
     return refuse("max.in.flight.requests.per.connection: at most 5 with acks=all, else the order could break");
-  if (s.max_request_size < 1) return refuse("max.request.size: must be at least 1");
+  if (s.max_request_size < 1 || s.max_request_size > kMostRequest)
+    return refuse(fmt::format("max.request.size: {} is not from 1 to {}", s.max_request_size, kMostRequest));
+  for (const auto& [name, value] : s.passed_through) {
+    // The library would take its codec's highest without a word.
+    const std::string_view most = s.compression == "gzip" ? "9" : s.compression == "snappy" ? "0" : "12";
+    if (name == "compression.level" && value.size() >= most.size() && (value.size() > most.size() || value > most) &&
+        value != "-1" && s.compression != "none")
+      return refuse(fmt::format("compression.level: {} is above {}, the highest of {}", value, most, s.compression));
+  }
   if (!(s.messages_per_second >= 0)) return refuse("messages_per_second: must not be negative");
   if (!(s.bytes_per_second >= 0)) return refuse("bytes_per_second: must not be negative");
   for (const std::uint32_t weight : s.lane_weights) {
@@ -347,6 +414,9 @@ Result<void> check(const ConsumerSettings& settings) {
     return refuse(fmt::format("low_watermark: {} is not below high_watermark, which is {}", settings.low_watermark,
                               settings.high_watermark));
   if (settings.buffer_memory < kMiB) return refuse("buffer.memory: must be at least 1MiB");
+  if (settings.heartbeat_interval >= settings.session_timeout)
+    return refuse(fmt::format("heartbeat.interval.ms: {} is not below session.timeout.ms, which is {}",
+                              format_duration(settings.heartbeat_interval), format_duration(settings.session_timeout)));
   if (settings.session_timeout >= settings.max_poll_interval)
     return refuse(fmt::format("session.timeout.ms: {} is not below max.poll.interval.ms, which is {}",
                               format_duration(settings.session_timeout), format_duration(settings.max_poll_interval)));

@@ -35,6 +35,8 @@ using RdSettings = std::vector<std::pair<std::string, std::string>>;
 /// What the client library is told for ours, in its spelling.
 RdSettings library_settings(const ProducerSettings& settings);
 RdSettings library_settings(const ConsumerSettings& settings);
+/// "gzip" of `compression.gzip.level`, the Java client's; empty for everything else.
+std::string_view codec_of_level(std::string_view name);
 /// How much of one partition a consumer reads ahead.
 Bytes prefetch_bytes(const ConsumerSettings& settings);
 /// What is in force in a consumer's client, in Java's spelling where there is one.

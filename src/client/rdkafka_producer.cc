@@ -24,11 +24,11 @@ RdSettings library_settings(const ProducerSettings& s) {
       {"batch.size", std::to_string(s.batch_size)},
       {"linger.ms", ms_text(s.linger)},
       {"compression.type", s.compression},
-      {"message.max.bytes", std::to_string(std::clamp<Bytes>(s.max_request_size, 1000, 1'000'000'000))},
+      {"message.max.bytes", std::to_string(std::max<Bytes>(s.max_request_size, 1000))},
       // Never gives up by itself; memory is bounded by buffer.memory, long before these limits.
       {"message.timeout.ms", "0"},
       {"queue.buffering.max.messages", "10000000"},
-      {"queue.buffering.max.kbytes", std::to_string(std::min<Bytes>(2 * s.buffer_memory / kKiB + 1024, 2097151))},
+      {"queue.buffering.max.kbytes", std::to_string(std::min<Bytes>(2 * s.buffer_memory / kKiB + 1024, 2147483647))},
       {"partitioner", "murmur2_random"},
       // A broker that comes back is found within a second.
       {"reconnect.backoff.ms", "50"},
@@ -40,7 +40,13 @@ RdSettings library_settings(const ProducerSettings& s) {
   // What follows a batch that is refused or given up must not be appended before its records are sent again: the
   // library then gives everything back instead of going on behind the gap.
   if (idempotent) list.emplace_back("enable.gapless.guarantee", "true");
-  list.insert(list.end(), s.passed_through.begin(), s.passed_through.end());
+  for (const auto& [name, value] : s.passed_through) {
+    const auto codec = codec_of_level(name);
+    if (codec.empty())
+      list.emplace_back(name, value);
+    else if (codec == s.compression)
+      list.emplace_back("compression.level", value);
+  }
   return list;
 }
 
@@ -212,7 +218,10 @@ class RdProducer final : public ProducerTransport {
     list.push_back({"delivery.timeout.ms", value_in_force(client_, "message.timeout.ms"),
                     "0: an accepted record is never given up"});
     for (const auto& [name, value] : s.passed_through) {
-      list.push_back({name, is_secret(name) ? "(hidden)" : value, "set"});
+      const auto codec = codec_of_level(name);
+      list.push_back(
+          {name, is_secret(name) ? "(hidden)" : value,
+           codec.empty() || codec == s.compression ? "set" : "unused: compression.type is " + s.compression});
     }
     return list;
   }

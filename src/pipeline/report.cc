@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
@@ -13,7 +14,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Three decimals of a millisecond are more than the histogram can tell apart.
-double rounded_ms(Duration d) { return static_cast<double>(d.count() / 1000) / 1000.0; }
+double rounded_ms(Duration d) {
+  const std::int64_t us = d / std::chrono::microseconds(1);
+  return static_cast<double>(us) / 1000.0;
+}
 
 Json latency_json(const LatencySummary& summary) {
   return {{"p50", rounded_ms(summary.p50)}, {"p99", rounded_ms(summary.p99)}, {"max", rounded_ms(summary.max)}};
@@ -136,7 +140,7 @@ std::string grouped(std::uint64_t number) {
 }
 
 std::string status_line(const Status& s) {
-  const auto per_second = [](double rate) { return grouped(static_cast<std::uint64_t>(rate + 0.5)); };
+  const auto per_second = [](double rate) { return grouped(static_cast<std::uint64_t>(std::llround(rate))); };
   std::string limit = "none";
   if (s.limit.limited_by != LimitedBy::kNothing) {
     limit = std::string(to_string(s.limit.limited_by));

@@ -36,7 +36,7 @@ TEST(ReportTest, LossesAreExplainedWithTheirRemedy) {
             "with it); see rejected.jsonl in the agent's directory");
   EXPECT_EQ(damage_lines(1, {}, {{"truncated", 5}}),
             (std::vector<std::string>{
-                "1 line longer than 64KiB (line_limit): cut there",
+                "1 line longer than 160KiB (line_limit): cut there",
                 "at least 5 bytes of the files were gone before they were read: truncated or rewritten in place"}));
   EXPECT_TRUE(damage_lines(0, {}, {}).empty());
 }

@@ -214,7 +214,7 @@ Result<void> apply_kafka(const Section& section, T& client, Result<T> (*translat
                          Settings& settings) {
   for (const Setting& setting : section.settings) {
     if (setting.name == "bootstrap.servers" || setting.name == "metadata.broker.list") {
-      if (auto fine = runtime::parse_addresses(setting.value, 9092); !fine)
+      if (auto fine = runtime::parse_addresses(setting.value); !fine)
         return tl::unexpected(at(setting, fine.error().message));
       settings.bootstrap_where = setting.where;
     }
@@ -311,6 +311,13 @@ void Settings::set_bootstrap(const std::string& address) {
   guard.admin.bootstrap = address;
 }
 
+ProducerSettings Settings::producer_of_agent() const {
+  ProducerSettings settings = producer;
+  const Bytes readers = agent::Agent::reader_memory(agent);
+  settings.buffer_memory = std::max<Bytes>(settings.buffer_memory, readers + kMiB) - readers;
+  return settings;
+}
+
 Settings default_settings() {
   Settings settings;
   settings.producer.client_id = "weir-agent";
@@ -329,11 +336,15 @@ Result<Settings> read_settings(const std::vector<Section>& sections) {
   settings.sink.consumer.topics = {settings.agent.urgent_topic, settings.agent.topic};
   settings.sink.consumer.first_topics = {settings.agent.urgent_topic};
   if (auto fine = sink::check(settings.sink); !fine) return tl::unexpected(where_it_is_set(sections, fine.error()));
+  // Nor need it guess what the sink does.
+  settings.guard.topics = settings.sink.consumer.topics;
+  if (settings.sink.consumer.auto_offset_reset == OffsetReset::kEarliest)
+    settings.guard.lag.earliest_groups.insert(settings.sink.consumer.group_id);
   return settings;
 }
 
 Result<Settings> load_settings(const std::string& path) {
-  if (path.empty()) return default_settings();
+  if (path.empty()) return read_settings({});
   auto sections = load_config(path);
   if (!sections) return tl::unexpected(sections.error());
   return read_settings(*sections);

@@ -35,6 +35,9 @@ struct Settings {
 
   /// Points every Kafka client at `address`.
   void set_bootstrap(const std::string& address);
+  /// The producer the agent opens. One budget over every stage: what the agent's readers may hold comes out of
+  /// `buffer.memory`, which is what the user set and is shown.
+  ProducerSettings producer_of_agent() const;
 };
 
 /// The defaults of a pipeline, before any file: client ids, topics, group.

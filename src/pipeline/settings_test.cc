@@ -66,6 +66,27 @@ TEST(Settings, TheGuardLooksWhereTheSinkReads) {
   EXPECT_TRUE(error_of("kafka:\n  bootstrap.servers: 'no port: here'\n").starts_with("w.yaml:2: bootstrap.servers: '"));
 }
 
+TEST(Settings, ReadersGetTheirMemoryOutOfBufferMemoryWhichIsShownAsItWasSet) {
+  const auto settings = read("producer:\n  buffer.memory: 64MiB\n");
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->producer.buffer_memory, 64 * kMiB);
+  EXPECT_EQ(settings->producer_of_agent().buffer_memory + agent::Agent::reader_memory(settings->agent), 64 * kMiB);
+  const auto small = read("producer:\n  buffer.memory: 1MiB\nagent:\n  line_limit: 16MiB\n");
+  ASSERT_TRUE(small) << small.error().message;
+  EXPECT_EQ(small->producer_of_agent().buffer_memory, kMiB) << "the least a producer takes";
+}
+
+TEST(Settings, AddressesOfTheClusterHaveAPort) {
+  EXPECT_TRUE(error_of("kafka:\n  bootstrap.servers: localhost\n").starts_with("w.yaml:2: bootstrap.servers: 'loc"));
+}
+
+TEST(Settings, WhatTheClientLibraryWouldCutIsRefusedWhereItStands) {
+  EXPECT_EQ(error_of("producer:\n  max.request.size: 2GiB\n"),
+            "w.yaml:2: max.request.size: 2GiB is not from 1000 to 1000000000");
+  const std::string batch = error_of("producer:\n  batch.size: 4294967396\n");
+  EXPECT_EQ(batch, "w.yaml:2: batch.size: 4294967396 is not from 1 to 2147483647");
+}
+
 TEST(Settings, HttpAddressesAreNumbersOrLocalhost) {
   http::ServerSettings http;
   ASSERT_TRUE(set_http_address(http, "[::1]:99"));

@@ -35,7 +35,19 @@ class Usage(Case):
                 (["up", "--for", "99999999h"], ["--for"]),
                 (["lag", "--watch", "--interval", "0s"], ["--interval", "100ms"]),
                 (["lag", "--timeout", "0s"], ["--timeout", "1ms"]),
-                (["agent", "--guard", "here"], ["--guard", "HOST:PORT"])):
+                (["agent", "--guard", "here"], ["--guard", "HOST:PORT"]),
+                (["guard", "--bootstrap", "localhost"], ["--bootstrap", "'localhost'", "HOST:PORT"]),
+                (["lag", "--bootstrap", "127.0.0.1:9092,localhost"], ["--bootstrap", "'localhost'", "HOST:PORT"]),
+                (["quota", "get", "--bootstrap", "localhost"], ["--bootstrap", "'localhost'", "HOST:PORT"]),
+                (["quota", "set", "--client-id", "a", "producer_byte_rate=much"], ["producer_byte_rate", "much"]),
+                (["quota", "set", "--client-id", "a", "producer_byte_rate=-5"], ["producer_byte_rate", "-5"]),
+                (["quota", "set", "--client-id", "a", "producer_byte_rate=0"], ["producer_byte_rate", "above 0"]),
+                (["quota", "set", "--client-id", "a", "producer_byte_rate=0KiB"], ["producer_byte_rate", "above 0"]),
+                (["quota", "set", "--client-id", "a", "producer_byte_rate=1.5"], ["producer_byte_rate", "whole"]),
+                (["quota", "set", "--client-id", "a", "request_percentage=inf"], ["request_percentage", "inf"]),
+                (["quota", "set", "--client-id", "a", "request_percentage=1MiB"], ["request_percentage", "1MiB"]),
+                (["quota", "set", "--client-id", "a", "producer_bytes=1"], ["producer_bytes", "producer_byte_rate"]),
+                (["quota", "unset", "--client-id", "a", "producer_bytes"], ["producer_bytes", "producer_byte_rate"])):
             with self.subTest(words=words):
                 self.refused(*words, says=says)
 
@@ -44,7 +56,9 @@ class Usage(Case):
         for text, says in (("agent:\n  line_limit: 1B\n", ["w.yaml:2: line_limit:", "64B", "16MiB"]),
                            ("agent:\n  topic: 'a b'\n", ["w.yaml:2: topic:"]),
                            ("broker:\n  num.partitions: many\n", ["w.yaml:2: num.partitions:"]),
-                           ("kafka:\n  bootstrap.servers: ''\n", ["w.yaml:2: bootstrap.servers:"])):
+                           ("kafka:\n  bootstrap.servers: ''\n", ["w.yaml:2: bootstrap.servers:"]),
+                           ("kafka:\n  bootstrap.servers: localhost\n", ["w.yaml:2: bootstrap.servers:", "HOST:PORT"]),
+                           ("producer:\n  max.request.size: 2GiB\n", ["w.yaml:2: max.request.size: 2GiB is not from 1000 to 1000000000"])):
             with self.subTest(text=text):
                 config.write_text(text)
                 for command in ("up", "agent", "guard"):
@@ -57,6 +71,13 @@ class Usage(Case):
             code, out, err = run([WEIR, command, "--config", config, "--show-settings"])
             self.assertIn("sasl.password\t(hidden)", out)
             self.assertNotIn("hunter2", out + err)
+
+    def test_both_show_the_memory_that_was_set(self):
+        config = self.dir / "w.yaml"
+        config.write_text("producer:\n  buffer.memory: 64MiB\n")
+        for command in ("up", "agent"):
+            _, out, _ = run([WEIR, command, "--config", config, "--show-settings"])
+            self.assertIn("producer\tbuffer.memory\t67108864\t", out, command)
 
     def test_version_and_help(self):
         self.assertRegex(run([WEIR, "--version"])[1], r"^weir \d+\.\d+\.\d+\n$")
@@ -103,10 +124,10 @@ class Agent(Case):
     def test_long_lines_are_said_once_a_file_and_counted(self):
         _, address = self.broker()
         log = self.dir / "a.log"
-        log.write_text(("y" * 100_000 + "\n") * 20 + "fine\n")
+        log.write_text(("y" * 200_000 + "\n") * 20 + "fine\n")
         _, out, err = self.agent("--bootstrap", address, "--input", log, "--once", "--json")
         self.assertEqual(last_json(out)["long_lines"], 20)
-        self.assertEqual(err.count("is longer than 64KiB (line_limit)"), 1, err)
+        self.assertEqual(err.count("is longer than 160KiB (line_limit)"), 1, err)
 
     def test_metrics_and_health_of_an_agent(self):
         import urllib.request
@@ -125,8 +146,8 @@ class Agent(Case):
             s.bind(str(self.dir / "socket"))
             for name in ("pipe", "socket"):
                 code, _, err = self.agent("--bootstrap", "127.0.0.1:1", "--input", self.dir / name, check=False, seconds=10)
-                self.assertEqual(code, 1)
-                self.assertIn("is neither a file nor a directory", err)
+                self.assertEqual((code, len(err.splitlines())), (2, 1), err)
+                self.assertRegex(err, r"^weir: --input: .* is neither a file nor a directory")
 
 
 class Lag(Case):
