@@ -84,7 +84,7 @@ TEST(Agent, LongLineIsMarkedOrSkippedAndCounted) {
   for (const auto policy : {LongLines::kTruncate, LongLines::kSkip}) {
     World world;
     world.settings.long_lines = policy;
-    world.append("/log/app.log", "A\n" + std::string(1024 * 1024, 'x') + "\nB\n");
+    world.append("/log/app.log", "A\n" + std::string(kMiB, 'x') + "\nB\n");
     world.start();
     world.run(2s);
     const bool cut = policy == LongLines::kTruncate;
@@ -96,7 +96,7 @@ TEST(Agent, LongLineIsMarkedOrSkippedAndCounted) {
     EXPECT_EQ(long_line_notice("/log/app.log", 2, world.settings),
               std::string("/log/app.log: the line at byte 2 is longer than 160KiB (line_limit) and is ") +
                   (cut ? "cut there" : "left out") + ", as later ones will be");
-    EXPECT_EQ(load_checkpoint(world.files, "/state/checkpoint.json").value()[0].position, 2 + 1024 * 1024 + 1 + 2u);
+    EXPECT_EQ(load_checkpoint(world.files, "/state/checkpoint.json").value()[0].position, 2 + kMiB + 1 + 2);
   }
 }
 

@@ -111,6 +111,7 @@ class MemoryProducer final : public ProducerTransport {
       Pending& one = pending_[i];
       if (one.offset != kNoOffset || one.refused || one.send_at > now.mono) continue;
       if (one.record->value && one.record->value->size() > broker_.max_message) {
+        ++broker_.refusals_;
         for (std::size_t j = i; j < std::min(pending_.size(), i + broker_.batch_records); ++j) {
           if (pending_[j].offset == kNoOffset) pending_[j].refused = true;
         }

@@ -56,6 +56,8 @@ class MemoryBroker {
   /// Retention: everything before `start` is gone.
   void trim(const TopicPartition& partition, Offset start);
   std::vector<ConsumedRecord> records(const TopicPartition& partition) const;
+  /// Batches refused as too large.
+  std::size_t refusals() const { return refusals_; }
   /// All values of a topic, partition by partition.
   std::vector<std::string> values(const std::string& topic) const;
   Offset log_end(const TopicPartition& partition) const;
@@ -107,6 +109,7 @@ class MemoryBroker {
   std::map<std::string, Group> groups_;
   std::set<class MemoryProducer*> producers_;
   Bytes fetched_bytes_ = 0;
+  std::size_t refusals_ = 0;
 };
 
 }  // namespace weir::client

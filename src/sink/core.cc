@@ -12,6 +12,8 @@ namespace {
 
 constexpr Duration kStoreRetry = std::chrono::milliseconds(500);
 constexpr Duration kDeadLetterRetry = std::chrono::milliseconds(500);
+// What the topic refuses it mostly refuses again, and each refusal costs the producer its place in the order.
+constexpr Duration kLongestDeadLetterRetry = std::chrono::seconds(10);
 constexpr Duration kAnswerWait = std::chrono::milliseconds(10);  // between looks for the dead letters' answers
 constexpr Duration kTopicLook = std::chrono::seconds(1);         // at the topics' ids, when nothing is stored
 constexpr Duration kTopicRetry = std::chrono::milliseconds(200);
@@ -231,7 +233,8 @@ void SinkCore::take_answers(Now now) {
       if (pending.record.offset != answer.offset || pending.record.assignment != answer.assignment) continue;
       pending.state = answer.acked ? State::kDeadLettered : State::kToDeadLetters;
       if (answer.acked) break;
-      pending.retry_at = now.mono + kDeadLetterRetry;
+      pending.refused_wait = std::clamp(2 * pending.refused_wait, kDeadLetterRetry, kLongestDeadLetterRetry);
+      pending.retry_at = now.mono + pending.refused_wait;
       if (dead_letter_log_.allow(now.mono)) {
         log::error("sink: {} was not acknowledged by {}: {}; its partition waits",
                    place(answer.partition, answer.offset), settings_.dead_letter_topic, answer.detail);

@@ -76,6 +76,7 @@ class SinkCore {
     std::string reason;  // why it goes to the dead letters
     std::int32_t attempts = 0;
     MonoTime retry_at{};
+    Duration refused_wait{};  // since the dead-letter topic last refused it
   };
   struct Queue {
     std::deque<Pending> pending;

@@ -409,6 +409,19 @@ TEST(Sink, ADeadLetterThatCannotBeTakenHoldsOnlyItsOwnPartition) {
   EXPECT_EQ(w.committed(kP0), 0);
 }
 
+TEST(Sink, ADeadLetterThatIsRefusedIsTriedLessAndLessOften) {
+  World w;
+  w.broker.max_message = 100;  // of the dead-letter topic, say
+  w.broker.append(kP0, std::string(200, 'x'));
+  w.advance(60s, 100ms);
+  EXPECT_GE(w.broker.refusals(), 6u);
+  EXPECT_LE(w.broker.refusals(), 20u);
+  w.broker.max_message = 1'000'000;
+  w.advance(11s, 100ms);
+  EXPECT_EQ(w.broker.records(kDead).size(), 1u);
+  EXPECT_EQ(w.committed(kP0), 1);
+}
+
 TEST(Sink, ABrokenStoreEndsTheDrain) {
   World w;
   w.store.full = true;
