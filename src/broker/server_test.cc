@@ -149,6 +149,7 @@ TEST_F(ServerTest, TheQueueIsBoundInBytesToo) {
 
 TEST_F(ServerTest, ASlowLogDiskDelaysRepliesWhileMemoryStaysBoundedAndNothingFails) {
   constexpr int kProducers = 4, kEach = 60;
+  constexpr std::int64_t kAll = std::int64_t{kProducers} * kEach;
   constexpr Bytes kSize = 20000, kRoom = 200000;
   constexpr auto kSlow = std::chrono::milliseconds(10);
   serve({"queued.max.requests=16", "queued.max.request.bytes=200000"});
@@ -180,15 +181,15 @@ TEST_F(ServerTest, ASlowLogDiskDelaysRepliesWhileMemoryStaysBoundedAndNothingFai
     });
   }
   for (auto& producer : producers) producer.join();
-  EXPECT_GE(system_clock().now().mono - start, kSlow * (kProducers * kEach * kSize / (kRoom + kSize)));
-  EXPECT_EQ(offsets.size(), std::size_t{kProducers * kEach});
-  EXPECT_EQ(*offsets.rbegin(), kProducers * kEach - 1) << "each record is in the log once";
+  EXPECT_GE(system_clock().now().mono - start, kSlow * (kAll * kSize / (kRoom + kSize)));
+  EXPECT_EQ(offsets.size(), std::size_t{kAll});
+  EXPECT_EQ(*offsets.rbegin(), kAll - 1) << "each record is in the log once";
   files.on_sync(nullptr);
   EXPECT_GT(most_bytes, kRoom / 2) << "the disk was never behind: the test shows nothing";
   EXPECT_LT(most_bytes, kRoom + kSize + 1000);
   EXPECT_LE(most_requests, 16u);
   std::int64_t next = 0;
-  while (next < kProducers * kEach) {
+  while (next < kAll) {
     send(reader, 5, CoreHarness::fetch("t", next), 11);
     const auto records = CoreHarness::records(receive<protocol::FetchRequest>(reader, 5, 11));
     ASSERT_FALSE(records.empty());

@@ -1,4 +1,6 @@
 // weir quota: the client quotas of any Kafka.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -41,7 +43,8 @@ client::QuotaEntity entity_of(const Options& options) {
 std::string name_of(const client::QuotaEntity& entity) {
   std::string text;
   for (const auto& [type, name] : entity) {
-    text += (text.empty() ? "" : ", ") + (name.empty() ? "default " + type : type + " " + name);
+    const std::string_view separator = text.empty() ? "" : ", ";
+    text += name.empty() ? fmt::format("{}default {}", separator, type) : fmt::format("{}{} {}", separator, type, name);
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "flow/lag_time.h"
@@ -26,7 +27,7 @@ struct LagMonitorSettings {
 /// last answer of every group, which stands, marked stale, while a coordinator does not answer. Owned by one thread.
 class LagMonitor {
  public:
-  explicit LagMonitor(LagMonitorSettings settings) : settings_(settings) {}
+  explicit LagMonitor(LagMonitorSettings settings) : settings_(std::move(settings)) {}
 
   /// `began` is when the poll began, `now` when it ended.
   std::shared_ptr<const LagSnapshot> update(MonoTime began, Now now, const ClusterSample& sample);

@@ -15,8 +15,6 @@
 
 namespace weir::broker {
 
-using protocol::ErrorCode;
-
 namespace {
 
 // READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS: all there is to do with a group, while nobody is forbidden

@@ -180,7 +180,7 @@ void GroupCoordinator::topic_deleted(std::string_view topic) {
 }
 
 void GroupCoordinator::schedule_expiry(Now now) {
-  constexpr std::int64_t kDay = 24 * 3600 * 1000;
+  constexpr std::int64_t kDay = std::int64_t{24} * 3600 * 1000;
   next_expiry_check_ = now.mono + milliseconds(std::min(config_.offsets_retention_check_interval_ms, kDay));
 }
 
