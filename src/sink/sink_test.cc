@@ -29,8 +29,8 @@ std::string entry(std::string_view message) {
 
 // A sink and a source over one broker in memory, in virtual time, on one thread.
 struct World {
-  explicit World(SinkSettings settings = {}, MemoryStore* kept = nullptr)
-      : settings(settings), store(kept ? *kept : own_store) {
+  explicit World(SinkSettings given = {}, MemoryStore* kept = nullptr)
+      : settings(std::move(given)), store(kept ? *kept : own_store) {
     broker.create_topic("logs", 2);
     broker.create_topic("logs_error", 1);
     broker.create_topic("logs_dead_letter", 1);
@@ -65,7 +65,7 @@ struct World {
     ASSERT_TRUE(source
                     ->send(Record{.topic = to.topic,
                                   .partition = to.partition,
-                                  .key = key,
+                                  .key = std::move(key),
                                   .value = std::move(value),
                                   .headers = std::move(headers)})
                     .accepted());
