@@ -1,13 +1,17 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "cli/commands.h"
 
@@ -48,7 +52,17 @@ std::optional<std::string> unknown_command(const CLI::App& app, int argc, char**
   return std::nullopt;
 }
 
+// A standard descriptor that was closed would go to the next file or socket that is opened, and be read or printed into
+// as such. What takes its place here fails as a closed one does.
+void occupy_closed_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) == -1 && errno == EBADF)
+      std::ignore = ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 int run(int argc, char** argv) {
+  occupy_closed_descriptors();
   // A reader that goes away (`weir lag | head`) shows as a failed write, not as a death by signal.
   std::signal(SIGPIPE, SIG_IGN);
 
@@ -67,10 +81,13 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // Help and version exit 0; every mistake in the words is a usage error.
-    if (error.get_exit_code() == 0) return app.exit(error);
-    std::string what = error.what();
-    std::ranges::replace(what, '\n', ' ');
-    exit.fail(what + "; see " + command_of(app) + " --help", ExitCode::kUsage);
+    if (error.get_exit_code() == 0) {
+      app.exit(error);
+    } else {
+      std::string what = error.what();
+      std::ranges::replace(what, '\n', ' ');
+      exit.fail(what + "; see " + command_of(app) + " --help", ExitCode::kUsage);
+    }
   }
   std::cout.flush();
   if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || std::cout.fail()) && exit.code == ExitCode::kDone)

@@ -1,6 +1,8 @@
 #include "cli/options.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -108,6 +110,8 @@ Result<void> read_inputs(const InputOptions& options, bool bounded, agent::Agent
                 fmt::format("--input: {0} is neither a file nor a directory; to read a pipe, say --input - < {0}",
                             path.string()));
   }
+  if (agent.standard_input && (::fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE) == O_WRONLY)
+    return fail(ErrorKind::kInvalid, "--input -: standard input is closed");
   // Reading what is printed would never end.
   for (const char* output : {"/proc/self/fd/1", "/proc/self/fd/2"}) agent.own_paths.emplace_back(output);
   if (options.generate > 0) agent.generate_per_second = options.generate;

@@ -140,8 +140,13 @@ TEST_F(Running, OrdersReachProducersAndExpire) {
 
   const auto bad = http::post(address, "/api/limit", R"({"value":-1})");
   EXPECT_EQ(bad->status, 400);
-  EXPECT_THAT(bad->body, HasSubstr("value must be a number above 0"));
+  EXPECT_THAT(bad->body, HasSubstr("value must be a number above 0 and at most 1000000000000000"));
   EXPECT_EQ(http::get(address, "/api/directives?topic=t")->status, 400);
+  for (const char* body : {R"({"scope":{"topic":""}})", R"({"client_id":""})", R"({"scope":5})"})
+    EXPECT_EQ(http::post(address, "/api/pause", body)->status, 400) << body;
+  EXPECT_EQ(http::post(address, "/api/resume?topic=", "")->status, 400);
+  EXPECT_EQ(http::post(address, "/api/pause?reason=" + std::string(501, 'x'), "")->status, 400);
+  EXPECT_TRUE(guard->directives().empty());
 }
 
 TEST_F(Running, StatusLagMetricsAndPageAreServed) {

@@ -14,6 +14,9 @@ namespace {
 using nlohmann::json;
 using Fields = std::map<std::string, std::string>;
 
+constexpr double kMostRate = 1e15;
+constexpr std::size_t kLongestReason = 500;
+
 Result<Fields> read_fields(const http::Request& request) {
   Fields fields = request.query;
   if (request.body.empty()) return fields;
@@ -22,6 +25,7 @@ Result<Fields> read_fields(const http::Request& request) {
   const auto take = [&](const json& object) -> Result<void> {
     for (const auto& [name, value] : object.items()) {
       if (name == "scope" && value.is_object()) continue;
+      if (name == "scope") return fail(ErrorKind::kInvalid, "scope must be an object: topic, partition, client_id");
       if (!value.is_string() && !value.is_number()) {
         return fail(ErrorKind::kInvalid, fmt::format("{} must be a text or a number", name));
       }
@@ -39,9 +43,10 @@ Result<Fields> read_fields(const http::Request& request) {
 Result<double> parse_rate(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || end != text.c_str() + text.size() || !(value > 0) || value > 1e15) {
+  if (text.empty() || end != text.c_str() + text.size() || !(value > 0) || value > kMostRate) {
     return fail(ErrorKind::kInvalid,
-                fmt::format("value must be a number above 0, not \"{}\"; to stop, use /api/pause", text));
+                fmt::format("value must be a number above 0 and at most {}, not \"{}\"; to stop, use /api/pause",
+                            kMostRate, text));
   }
   return value;
 }
@@ -57,7 +62,14 @@ Result<Order> parse_order(OrderKind kind, const http::Request& request, const Or
   for (const auto& [name, value] : *fields) {
     if (!known.contains(name)) return fail(ErrorKind::kInvalid, fmt::format("{} is not known here", name));
   }
+  for (const char* name : {"topic", "client_id"}) {
+    // A script whose variable is empty must not stop everything.
+    if (const auto field = fields->find(name); field != fields->end() && field->second.empty())
+      return fail(ErrorKind::kInvalid, fmt::format("{0} is empty; leave it out to mean every {0}", name));
+  }
   Order order{.ttl = limits.default_ttl, .reason = (*fields)["reason"]};
+  if (order.reason.size() > kLongestReason)
+    return fail(ErrorKind::kInvalid, fmt::format("reason is longer than {} bytes", kLongestReason));
   order.scope.client_id = (*fields)["client_id"];
   order.scope.topic = (*fields)["topic"];
   if (const auto partition = fields->find("partition"); partition != fields->end()) {

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <future>
+#include <memory>
+#include <vector>
 
 #include "http/client.h"
 #include "http/router.h"
@@ -17,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-Handler say(std::string text) {
+Handler say(const std::string& text) {
   return [text](const Request&) { return Response{.body = text}; };
 }
 
@@ -52,6 +54,7 @@ struct Served : testing::Test {
     settings.max_body = 1000;
     settings.max_head = 2000;
     settings.read_timeout = milliseconds(200);
+    settings.max_connections = 64;
     server.emplace(settings);
     server->route("GET", "/hello/{name}",
                   [](const Request& r) { return Response{.body = "hello " + r.param("name")}; });
@@ -202,6 +205,24 @@ TEST_F(Served, AReaderThatDoesNotReadIsCutOff) {
   while (sent < 10'000 && stream->send("status", event)) ++sent;
   EXPECT_LT(sent, 10'000);
   EXPECT_TRUE(stream->closed());
+}
+
+TEST_F(Served, WhoeverWaitsLongestMakesRoom) {
+  auto future = opened.get_future();
+  Peer events(address);
+  events.say("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  events.hear("\r\n\r\n");
+  const auto stream = future.get();
+  std::vector<std::unique_ptr<Peer>> silent;
+  for (int i = 0; i < 63; ++i) silent.push_back(std::make_unique<Peer>(address));
+  silent.back()->say("GET /hello");
+  for (int i = 0; i < 100; ++i) {
+    const auto answer = get(address, "/hello/you");
+    ASSERT_TRUE(answer) << answer.error().message;
+    EXPECT_EQ(answer->body, "hello you");
+  }
+  EXPECT_TRUE(stream->closed());
+  EXPECT_EQ(events.hear(""), "");
 }
 
 TEST_F(Served, StopsWithConnectionsOpen) {

@@ -87,6 +87,8 @@ class Server::State : public std::enable_shared_from_this<Server::State> {
   void accept();
   template <typename Act>
   void for_each_connection(Act act);
+  /// Room for one more connection, made by ending the one that has waited longest. False when all are being answered.
+  bool make_room();
 
   ServerSettings settings;  // constant once made
   Router router;
@@ -94,6 +96,7 @@ class Server::State : public std::enable_shared_from_this<Server::State> {
   tcp::acceptor acceptor;
   net::steady_timer stop_deadline;
   std::unordered_set<Connection*> connections;  // Server thread.
+  std::uint64_t waits = 0;                      // Server thread: so often has a connection begun to wait.
   bool stopping = false;                        // Server thread.
   Address address;
   bool loopback = false;  // it listens for this machine only
@@ -148,6 +151,7 @@ class Server::State::Connection : public std::enable_shared_from_this<Connection
   }
 
   void read_next() {
+    waits_since_ = ++state_->waits;
     if (buffer_.size() > 0) return read_request();
     stream_.expires_after(state_->settings.idle_timeout);
     idle_ = true;
@@ -169,6 +173,12 @@ class Server::State::Connection : public std::enable_shared_from_this<Connection
     write_raw();
   }
 
+  /// When it began to wait for its peer, in the order of all; nothing while it is being answered, or when it has ended.
+  std::optional<std::uint64_t> waits_since() const {
+    if (ended_ || message_ || writing_) return std::nullopt;
+    return waits_since_;
+  }
+
   /// Idle connections and streams end now; an answer that is being written ends the connection after it.
   void wind_down() {
     last_ = true;
@@ -177,6 +187,7 @@ class Server::State::Connection : public std::enable_shared_from_this<Connection
   }
 
   void end() {
+    ended_ = true;
     if (events_) events_->close();
     error_code ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
@@ -254,6 +265,8 @@ class Server::State::Connection : public std::enable_shared_from_this<Connection
     stream_.expires_after(state_->settings.write_timeout);
     bhttp::async_write(stream_, *serializer_, [self = shared_from_this()](error_code error, std::size_t) {
       if (error) return;
+      self->serializer_.reset();
+      self->message_.reset();
       if (self->unread_) return self->discard_rest();
       if (self->last_ || self->state_->stopping) return self->end();
       self->read_next();
@@ -275,6 +288,7 @@ class Server::State::Connection : public std::enable_shared_from_this<Connection
   }
 
   void open_stream(const Router::Route& route, const Request& request) {
+    waits_since_ = ++state_->waits;
     events_ = std::make_shared<EventStream>(weak_from_this(), state_);
     out_ =
         "HTTP/1.1 200 OK\r\nServer: weir\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n"
@@ -321,6 +335,8 @@ class Server::State::Connection : public std::enable_shared_from_this<Connection
   bool last_ = false;    // The connection ends with the present answer.
   bool unread_ = false;  // The present request was refused before all of it was read.
   bool writing_ = false;
+  bool ended_ = false;
+  std::uint64_t waits_since_ = 0;
 };
 
 bool Server::State::EventStream::send(std::string_view event, std::string_view data) {
@@ -385,7 +401,7 @@ Result<Address> Server::State::start() {
 void Server::State::accept() {
   acceptor.async_accept([this](error_code error, tcp::socket socket) {
     if (stopping || error == net::error::operation_aborted) return;
-    if (!error && connections.size() < settings.max_connections) {
+    if (!error && make_room()) {
       error_code ignored;
       socket.set_option(tcp::no_delay(true), ignored);
       std::make_shared<Connection>(shared_from_this(), std::move(socket))->read_next();
@@ -397,6 +413,19 @@ void Server::State::accept() {
       if (!stopping) accept();
     });
   });
+}
+
+// Or whoever opens connections and says nothing would keep all others out.
+bool Server::State::make_room() {
+  if (connections.size() < settings.max_connections) return true;
+  Connection* longest = nullptr;
+  for (Connection* connection : connections) {
+    const auto since = connection->waits_since();
+    if (since && (longest == nullptr || *since < *longest->waits_since())) longest = connection;
+  }
+  if (longest == nullptr) return false;
+  longest->shared_from_this()->end();
+  return true;
 }
 
 template <typename Act>

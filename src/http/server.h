@@ -63,10 +63,11 @@ struct ServerSettings {
   std::uint16_t port = 0;          ///< 0 takes any free port.
   /// Names pages may ask it by, besides an IP address, localhost and the machine's own name: see Server.
   std::vector<std::string> names = {};
-  bool next_free_port = false;        ///< When the port is taken, try the next ones (20 at most) instead of failing.
-  Bytes max_head = 16 * kKiB;         ///< Request line and headers; beyond it 431.
-  Bytes max_body = kMiB;              ///< Beyond it 413.
-  std::size_t max_connections = 256;  ///< Beyond it a connection is closed at once.
+  bool next_free_port = false;  ///< When the port is taken, try the next ones (20 at most) instead of failing.
+  Bytes max_head = 16 * kKiB;   ///< Request line and headers; beyond it 431.
+  Bytes max_body = kMiB;        ///< Beyond it 413.
+  /// Beyond it the one goes that has waited longest: idle, in the middle of a request, or a stream.
+  std::size_t max_connections = 256;
   Duration read_timeout = std::chrono::seconds(10);   ///< For one whole request to arrive once it has begun.
   Duration idle_timeout = std::chrono::seconds(60);   ///< Between two requests of one connection.
   Duration write_timeout = std::chrono::seconds(10);  ///< For a peer that does not take its answer.

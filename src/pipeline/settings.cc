@@ -146,6 +146,7 @@ const std::map<std::string, Setter>& sink_table() {
   static const std::map<std::string, Setter> kTable{
       {"database",
        [](Settings& s, const std::string& v) -> Result<void> {
+         if (v.empty()) return fail(ErrorKind::kInvalid, "must not be empty: a file, or leave it out");
          s.sink.database = v;
          return {};
        }},

@@ -124,6 +124,12 @@ class SqliteStore final : public Store {
   }
 
   Written write(std::span<const Row> rows, const Positions& next) override {
+    if (gone()) {
+      return Written::failed(Written::Kind::kBroken,
+                             {ErrorKind::kIo, fmt::format("{} was removed or replaced while it is in use: nothing more "
+                                                          "would be kept; start again to go on in what is there now",
+                                                          name_)});
+    }
     fresh(kBegin);
     if (run(kBegin) != SQLITE_DONE) return undo();
     Written out;
@@ -211,6 +217,12 @@ class SqliteStore final : public Store {
     sqlite3_reset(s);
     sqlite3_clear_bindings(s);
     return same;
+  }
+
+  // The file may be deleted under an open database, which SQLite would go on writing into.
+  bool gone() {
+    int moved = 0;
+    return sqlite3_file_control(db_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
   }
 
   void roll_back() {

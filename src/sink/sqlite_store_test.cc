@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -86,6 +88,21 @@ TEST(SqliteStore, TheSamePlaceWithAnotherSourceIsAnErrorAndNothingIsWritten) {
   EXPECT_EQ(store->write(std::vector{row(kP0, 0, "a", 0)}, {}).duplicate, std::vector<bool>{true});
   ASSERT_EQ(store->write(std::vector{row(kP0, 9, std::nullopt, 0)}, {}).kind, Written::Kind::kDone);
   EXPECT_EQ(store->write(std::vector{row(kP0, 9, std::nullopt, 0)}, {}).duplicate, std::vector<bool>{true});
+}
+
+TEST(SqliteStore, AFileThatIsRemovedOrReplacedIsNotWrittenInto) {
+  SqliteFile f;
+  for (const bool replaced : {false, true}) {
+    auto store = f.open();
+    ASSERT_EQ(store->write(std::vector{row(kP0, 0, "a", 0)}, {}).kind, Written::Kind::kDone);
+    for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(f.file.string() + end);
+    if (replaced) std::ofstream(f.file) << "";
+    const Written written = store->write(std::vector{row(kP0, 1, "a", 1)}, {});
+    EXPECT_EQ(written.kind, Written::Kind::kBroken);
+    EXPECT_THAT(written.error.message, HasSubstr("was removed or replaced"));
+    store.reset();
+    std::filesystem::remove(f.file);
+  }
 }
 
 TEST(SqliteStore, WhatIsNoDatabaseIsSaid) {

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 
 from tests.harness import WEIR, Case, free_port, last_json, run
 
@@ -78,6 +79,16 @@ class Usage(Case):
         for command in ("up", "agent"):
             _, out, _ = run([WEIR, command, "--config", config, "--show-settings"])
             self.assertIn("producer\tbuffer.memory\t67108864\t", out, command)
+
+    def test_closed_descriptors_are_not_taken_for_something_else(self):
+        def sh(line):
+            return subprocess.run(["sh", "-c", line], env={**os.environ, "W": str(WEIR)}, capture_output=True, text=True, timeout=20)
+        done = sh('"$W" agent --bootstrap 127.0.0.1:1 --once --input - <&-')
+        self.assertEqual((done.returncode, done.stderr), (2, "weir: --input -: standard input is closed\n"))
+        for line in ('"$W" --help >/dev/full', '"$W" --version >&-'):
+            done = sh(line)
+            self.assertEqual(done.returncode, 1, line)
+            self.assertIn("standard output takes no more", done.stderr)
 
     def test_version_and_help(self):
         self.assertRegex(run([WEIR, "--version"])[1], r"^weir \d+\.\d+\.\d+\n$")

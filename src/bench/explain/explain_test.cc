@@ -33,12 +33,16 @@ Outcome explain(std::string_view input) {
   return outcome_of(explainer);
 }
 
+constexpr std::int64_t kT0 = 1618685061270;
+
 std::string message(std::int64_t n, std::int64_t stamp, double latency) {
   return fmt::format("Message {} received | Timestamp: {} | Latency: {}\n", n, stamp, latency);
 }
+// Stamped `tick` ms after kT0, received `receive_ms` after it.
+std::string received(std::int64_t n, std::int64_t tick, double receive_ms) {
+  return message(n, kT0 + tick, receive_ms - static_cast<double>(tick));
+}
 std::string queue(std::int64_t n) { return fmt::format("IN QUEUE: {}\n", n); }
-
-constexpr std::int64_t kT0 = 1618685061270;
 
 // What the question shows: the latency of the first messages and of the last one, with a gap between.
 std::string question_lines() {
@@ -124,6 +128,24 @@ TEST(Explain, QuotedAndIndentedLinesCount) {
       1);
 }
 
+TEST(Explain, LinesOfALoggerCount) {
+  for (const char* prefix :
+       {"[INFO] ", "INFO:root:", "2026-01-01 10:00:00,123 ", "2026-01-01T10:00:00Z INFO ", "consumer-1  | ",
+        "Jan  5 10:00:00 web app[7]: ", "> [2026-01-01 10:00] DEBUG bench - ", "4: "}) {
+    const std::string before = prefix;
+    EXPECT_TRUE(
+        std::holds_alternative<MessageLine>(parse_line(before + "Message 1 received | Timestamp: 5 | Latency: 1.5")))
+        << before;
+    EXPECT_TRUE(std::holds_alternative<QueueLine>(parse_line(before + "IN QUEUE: 7"))) << before;
+    EXPECT_TRUE(std::holds_alternative<QueueFullLine>(
+        parse_line(before + "Local producer queue is full (9 messages awaiting delivery): retrying")))
+        << before;
+  }
+  for (const char* line : {"it says IN QUEUE: 7", "print(4, 'Message 1 received | Timestamp: 5 | Latency: 1.5",
+                           "# 3 \"IN QUEUE: 7", "x1Message 1 received | Timestamp: 5 | Latency: 1.5"})
+    EXPECT_TRUE(std::holds_alternative<UnknownLine>(parse_line(line))) << line;
+}
+
 TEST(Explain, FlatLatencyWithAGrowingQueueIsTheProducers) {
   std::string lines;
   for (int i = 0; i < 2000; ++i) lines += queue(i * 7 / 10) + message(i + 1, kT0 + i, 8 + i % 3);
@@ -156,7 +178,7 @@ TEST(Explain, AStepInTheServiceShowsInItsWindows) {
   double receive = 10;
   for (int i = 0; i < 10000; ++i) {
     receive += i < 5000 ? 0.05 : 0.2;
-    lines += message(i + 1, kT0 + i / 200, receive - i / 200);
+    lines += received(i + 1, i / 200, receive);
   }
   const Outcome got = explain(lines);
   ASSERT_GE(got.seen.windows.size(), 2U);
@@ -168,8 +190,8 @@ TEST(Explain, AStepInTheServiceShowsInItsWindows) {
 TEST(Explain, BurstsOfRecordsThatWereThereAlreadyAreTheBrokers) {
   std::string lines;
   for (int i = 0; i < 3000; ++i) {  // 100 records come together every 50 ms; the consumer takes 5 us for each
-    const double receive = 20 + 50 * (i / 100) + 0.005 * (i % 100);
-    lines += message(i + 1, kT0 + i / 50, receive - i / 50);
+    const int batch = i / 100;
+    lines += received(i + 1, i / 50, 20 + 50 * batch + 0.005 * (i % 100));
   }
   const Outcome got = explain(lines);
   EXPECT_EQ(got.json["bottleneck"], "broker");
@@ -179,7 +201,10 @@ TEST(Explain, BurstsOfRecordsThatWereThereAlreadyAreTheBrokers) {
 // On a busy machine the consumer runs for 2 ms and stands still for 8: it is too slow all the same.
 TEST(Explain, AConsumerThatIsInterruptedIsStillTheConsumer) {
   std::string lines;
-  for (int i = 0; i < 14485; ++i) lines += message(i + 1, kT0 + i / 216, 10 + 0.077 * i + 8 * (i / 26) - i / 216);
+  for (int i = 0; i < 14485; ++i) {
+    const int pauses = i / 26;
+    lines += received(i + 1, i / 216, 10 + 0.077 * i + 8 * pauses);
+  }
   EXPECT_EQ(explain(lines).json["bottleneck"], "consumer");
 }
 
@@ -213,8 +238,10 @@ TEST(Explain, GrowingLatencyWinsOverAGrowingQueueHoweverItComes) {
     for (const int count : {10, 100, 3000}) {
       for (const double noise : {0.0, 0.4}) {
         std::string lines;
-        for (int i = 0; i < count; ++i) {
-          lines += queue(i / 2) + message(i + 1, kT0 + i / batch * batch, 10 + 0.552 * i + noise * ((i * 7) % 5 - 2));
+        for (std::int64_t i = 0; i < count; ++i) {
+          lines += queue(i / 2) +
+                   message(i + 1, kT0 + i / batch * batch,
+                           10 + 0.552 * static_cast<double>(i) + noise * static_cast<double>((i * 7) % 5 - 2));
         }
         const Outcome got = explain(lines);
         EXPECT_EQ(got.json["bottleneck"], "consumer") << batch << " " << count << " " << noise << "\n" << got.text;
@@ -226,7 +253,7 @@ TEST(Explain, GrowingLatencyWinsOverAGrowingQueueHoweverItComes) {
 
 TEST(Explain, QueueLinesThatAreFewAreNotTakenForOnePerRecord) {
   std::string lines;
-  for (int i = 0; i < 14; ++i) lines += queue(i * 1000);
+  for (std::int64_t i = 0; i < 14; ++i) lines += queue(i * 1000);
   const Outcome got = explain(lines);
   EXPECT_EQ(got.json["bottleneck"], "producer");
   EXPECT_EQ(got.json["queue_growth_per_record"], 1000.0);  // the mean step between neighbouring lines
@@ -345,7 +372,7 @@ TEST(Explain, NegativeLatenciesAreNamedAsClockSkew) {
 
 TEST(Explain, FallingLatencyIsABacklogBeingWorkedOff) {
   std::string lines;
-  for (int i = 0; i < 1000; ++i) lines += message(i + 1, kT0 + 10 * i, 900 - 0.8 * i);
+  for (int i = 0; i < 1000; ++i) lines += message(i + 1, kT0 + std::int64_t{10} * i, 900 - 0.8 * i);
   const Outcome got = explain(lines);
   EXPECT_EQ(got.json["bottleneck"], "none");
   EXPECT_NE(got.text.find("falling"), std::string::npos);
@@ -373,16 +400,16 @@ TEST(Explain, LongLinesAreCutNotKept) {
 }
 
 RC_GTEST_PROP(Explain, ChunksDoNotMatter, ()) {
-  static const std::string input = question_lines() + question_queue();
-  static const nlohmann::json whole = explain(input).json;
+  static const std::string kInput = question_lines() + question_queue();
+  static const nlohmann::json kWhole = explain(kInput).json;
   Explainer explainer;
-  for (std::size_t at = 0; at < input.size();) {
+  for (std::size_t at = 0; at < kInput.size();) {
     const auto size = static_cast<std::size_t>(*rc::gen::inRange(1, 300));
-    explainer.feed(std::string_view(input).substr(at, size));
+    explainer.feed(std::string_view(kInput).substr(at, size));
     at += size;
   }
   explainer.end_of_input();
-  RC_ASSERT(outcome_of(explainer).json == whole);
+  RC_ASSERT(outcome_of(explainer).json == kWhole);
 }
 
 RC_GTEST_PROP(Explain, AnyNumbersGiveFiniteJson,

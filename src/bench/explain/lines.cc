@@ -1,5 +1,6 @@
 #include "bench/explain/lines.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <initializer_list>
@@ -84,17 +85,30 @@ Line queue_full_line(std::string_view text) {
   return line;
 }
 
+constexpr std::string_view kMessage = "Message ", kQueue = "IN QUEUE:", kQueueFull = "Local producer queue is full (";
+
+/// Whether this may be what a logger puts before its line: "[INFO] ", "INFO:root:", "2026-01-01 10:00:00 ", "app[7]: ",
+/// "consumer-1  | ". Program text is quoted, and prose has no such signs.
+bool is_log_prefix(std::string_view text) {
+  if (text.find_first_of("\"'`()\\") != std::string_view::npos) return false;
+  if (std::string_view(" \t:|]").find(text.back()) == std::string_view::npos) return false;
+  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
+  return text.ends_with(':') || text.ends_with('|') || text.find_first_of("[0123456789") != std::string_view::npos;
+}
+
 }  // namespace
 
 Line parse_line(std::string_view text) {
   if (only_blanks(text)) return BlankLine{};
   while (eat_any(text, kBlanks) || eat_any(text, kMarks)) {
   }
-  if (eat(text, "Message ")) return message_line(text);
-  if (eat(text, "IN QUEUE:")) return queue_line(text);
-  if (eat(text, "[INFO]")) eat_blanks(text);
-  if (eat(text, "Local producer queue is full (")) return queue_full_line(text);
-  return UnknownLine{};
+  const auto start = std::min({text.find(kMessage), text.find(kQueue), text.find(kQueueFull)});
+  if (start == std::string_view::npos || (start > 0 && !is_log_prefix(text.substr(0, start)))) return UnknownLine{};
+  text.remove_prefix(start);
+  if (eat(text, kMessage)) return message_line(text);
+  if (eat(text, kQueue)) return queue_line(text);
+  eat(text, kQueueFull);
+  return queue_full_line(text);
 }
 
 void LineSplitter::feed(std::string_view chunk) {

@@ -5,8 +5,8 @@
 //   IN QUEUE: 7                                                         records waiting in a producer
 //   [INFO] Local producer queue is full (100000 messages awaiting delivery): ...
 //
-// A line may be quoted, indented or a list item. One whose fields are not numbers (a program's text, "nan") is not a
-// sample. Pure; values only.
+// A line may be quoted, indented, a list item, or have a logger's prefix (time, level, name). One whose fields are not
+// numbers (a program's text, "nan") is not a sample. Pure; values only.
 #pragma once
 
 #include <cstdint>
