@@ -3,6 +3,8 @@
 // Every assigned partition keeps a queue of its own that is not forwarded: leaving it unread holds the partition behind
 // its prefetch limit, without pause(), which would throw the prefetch away. Group events come through `main_`, served
 // by serve().
+#include <fmt/format.h>
+
 #include <atomic>
 #include <map>
 #include <shared_mutex>
@@ -402,7 +404,10 @@ class RdConsumer final : public ConsumerTransport {
         wake_();
         return;
       }
-      default: log_.error(message.err, rd_kafka_message_errstr(&message));
+      default: {
+        const char* what = message.err == RD_KAFKA_RESP_ERR__BAD_MSG ? " is damaged and not read on" : "";
+        log_.error(message.err, fmt::format("{}{}: {}", name_of(partition), what, rd_kafka_message_errstr(&message)));
+      }
     }
   }
 

@@ -43,6 +43,7 @@ RdSettings library_settings(const ConsumerSettings& s) {
       {"enable.partition.eof", "true"},  // tells where control records end
       {"auto.offset.reset", "error"},    // the core decides, and says so
       {"isolation.level", s.read_committed ? "read_committed" : "read_uncommitted"},
+      {"check.crcs", "true"},  // as in Java: damaged records are not handed on
       {"fetch.min.bytes", std::to_string(s.fetch_min_bytes)},
       {"fetch.wait.max.ms", ms_text(s.fetch_max_wait)},
       {"max.partition.fetch.bytes", std::to_string(partition_fetch_bytes(s))},
