@@ -111,7 +111,7 @@ struct AgentStats {
   Bytes buffer_bytes = 0;       ///< held by readers and producer
   Bytes peak_buffer_bytes = 0;  ///< most so far
   LimitState limit;             ///< of the producer
-  bool stuck = false;           ///< held, or records wait and no broker answers: nothing can move until that ends
+  std::string stuck;            ///< Empty, or why nothing can move until that ends: "no broker answered".
 
   metrics::AgentTally tally() const { return {read, acked, spooled, in_memory, shed, rejected}; }
 };

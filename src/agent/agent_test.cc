@@ -35,13 +35,13 @@ TEST(Agent, WithNothingToSendABrokerThatIsAwayHoldsUpNothing) {
   world.broker.up = false;
   world.start();
   world.run(1s);
-  EXPECT_FALSE(world.agent->stats().stuck);
+  EXPECT_EQ(world.agent->stats().stuck, "");
   world.lines("/log/app.log", 0, 1);
   world.run(1s);
-  EXPECT_TRUE(world.agent->stats().stuck);
+  EXPECT_EQ(world.agent->stats().stuck, "no broker answered");
   world.broker.up = true;
   world.run(1s);
-  EXPECT_FALSE(world.agent->stats().stuck);
+  EXPECT_EQ(world.agent->stats().stuck, "");
 }
 
 TEST(Agent, OnceReadsWhatIsThereAndEnds) {

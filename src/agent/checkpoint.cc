@@ -8,7 +8,7 @@
 namespace weir::agent {
 
 namespace {
-constexpr Bytes kLargest = 64 * kMiB;
+constexpr Bytes kLargest = kGiB;  // millions of files
 
 template <typename T>
 T number(const nlohmann::json& object, const char* name) {
@@ -45,6 +45,7 @@ Result<std::vector<FileMark>> parse_checkpoint(std::string_view json) {
     if (document.at("version") != 1) return fail(ErrorKind::kUnsupported, "its version is not 1");
     std::vector<FileMark> marks;
     for (const auto& file : document.at("files")) {
+      if (!file.at("head_length").is_number_unsigned()) return fail(ErrorKind::kInvalid, "head_length is not a number");
       FileMark mark{.path = file.at("path"),
                     .source = file.at("source"),
                     .device = number<std::uint64_t>(file, "device"),
@@ -66,7 +67,9 @@ Result<std::vector<FileMark>> load_checkpoint(runtime::FileSystem& files, const 
   auto bytes = files.read_all(path, kLargest);
   if (!bytes) {
     if (bytes.error().kind == ErrorKind::kNotFound) return std::vector<FileMark>{};
-    return tl::unexpected(bytes.error());
+    if (bytes.error().kind != ErrorKind::kInvalid) return tl::unexpected(bytes.error());
+    return fail(bytes.error().kind,
+                fmt::format("{}: move it away to read every file from its start", bytes.error().message));
   }
   auto marks = parse_checkpoint(as_text(*bytes));
   if (!marks) {

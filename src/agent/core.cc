@@ -20,6 +20,7 @@ constexpr Duration kStreamLook = std::chrono::milliseconds(5);
 constexpr Duration kHeldLook = std::chrono::milliseconds(20);
 constexpr Duration kRatePeriod = std::chrono::milliseconds(100);
 constexpr Duration kPauseWorthSaying = std::chrono::seconds(5);
+constexpr Duration kCheckpointRetry = std::chrono::seconds(1);
 
 Bytes buffer_size(const AgentSettings& settings) { return std::max(kReadBuffer, settings.line_limit + 4 * kKiB); }
 
@@ -165,13 +166,18 @@ void Core::read_stream() {
 
 // ---- Entries -------------------------------------------------------------------------------------------------------
 
-void Core::source(const std::shared_ptr<Source>& source) {
-  source_ = source;
+// A source must be on disk under its id before the first record carries it: after a crash the file would be read again
+// under another one, and nobody could tell the records from new ones.
+bool Core::source(const std::shared_ptr<Source>& source) {
   now_ = clock_.now();
-  if (source_ != generator_source_ && source_ != stream_source_ && !saved_.contains(source_->id())) {
-    write_checkpoint(now_);
-    saved_.insert(source_->id());  // written or not: it is tried again with the next period, not with every read
+  const bool of_this_run = source == generator_source_ || source == stream_source_;
+  if (!of_this_run && !settings_.state_directory.empty() && !saved_.contains(source->id()) &&
+      (now_.mono < checkpoint_retry_at_ || !write_checkpoint(now_))) {
+    source_waits_ = true;
+    return false;
   }
+  source_ = source;
+  return true;
 }
 
 void Core::pass(std::uint64_t end) { source_->pass(end); }
@@ -236,22 +242,27 @@ bool Core::send(const Entry& entry, std::string value, std::string_view server_i
 
 // ---- Keeping -------------------------------------------------------------------------------------------------------
 
-void Core::write_checkpoint(Now now) {
-  if (settings_.state_directory.empty() || settings_.paths.empty()) return;
+bool Core::write_checkpoint(Now now) {
+  if (settings_.state_directory.empty() || settings_.paths.empty()) return true;
   const std::vector<FileMark> marks = follower_.marks();
   write_rejected();  // the positions may have passed them, and nobody reads them again
   std::string text = to_json(marks);
-  if (text == checkpoint_) return;
+  if (text == checkpoint_) return true;
   // An old checkpoint is safe: it sends again what is already there, and the store drops it.
   if (const auto done = files_.replace(checkpoint_path(settings_), as_bytes(text)); !done) {
     if (checkpoint_log_.allow(now.mono)) {
-      log::warn("{}: positions are not kept: {}", checkpoint_path(settings_).string(), done.error().message);
+      log::warn("{}: positions are not kept, and new files wait until they are: {}",
+                checkpoint_path(settings_).string(), done.error().message);
     }
-    return;
+    checkpoint_retry_at_ = now.mono + kCheckpointRetry;
+    return false;
   }
+  checkpoint_retry_at_ = {};
+  source_waits_ = false;
   checkpoint_ = std::move(text);
   saved_.clear();
   for (const FileMark& mark : marks) saved_.insert(mark.source);
+  return true;
 }
 
 void Core::write_rejected() {
@@ -281,6 +292,7 @@ void Core::note_pause(Now now) {
 void Core::publish(Now now) {
   std::lock_guard lock(mutex_);
   counts_ = follower_.counts();
+  source_waits_shown_ = source_waits_;
   generated_shown_ = generated_;
   paused_now_ = paused_since_ ? now.mono - *paused_since_ : Duration::zero();
   stream_long_lines_ = stream_lines_ ? stream_lines_->long_lines() : 0;
@@ -345,13 +357,17 @@ AgentStats Core::stats() const {
   stats.rejected = std::move(tally.rejected);
   stats.read_bytes = account_->read_bytes();
   stats.limit = producer.limit;
-  stats.stuck = producer.state == ProducerState::kBlocked && tally.in_memory > 0;
+  const bool silent = producer.state == ProducerState::kBlocked && tally.in_memory > 0;
   const Bytes readers = Agent::reader_memory(settings_);
   stats.buffer_bytes = producer.buffer_bytes + readers;
   stats.peak_buffer_bytes = producer.peak_buffer_bytes + readers;
 
   std::lock_guard lock(mutex_);
-  stats.stuck = stats.stuck || held_;
+  if (silent || held_) {
+    stats.stuck = "no broker answered";
+  } else if (source_waits_shown_ && stats.in_memory == 0) {
+    stats.stuck = "the checkpoint could not be written";
+  }
   stats.unread_bytes = counts_.unread_bytes;
   stats.deleted_open_bytes = counts_.deleted_open_bytes;
   stats.files = counts_.files;

@@ -36,7 +36,7 @@ class Core final : private Follower::SourceTaker {
 
  private:
   // -- SourceTaker
-  void source(const std::shared_ptr<Source>& source) override;
+  bool source(const std::shared_ptr<Source>& source) override;
   bool take(const Entry& entry) override;
   void pass(std::uint64_t end) override;
 
@@ -48,9 +48,8 @@ class Core final : private Follower::SourceTaker {
   void read_stream();
   void read_generator(Now now);
   MonoTime next_step(Now now) const;
-  /// A source must be known under its id before the first record carries it, or a resend after a crash is not
-  /// recognised.
-  void write_checkpoint(Now now);
+  /// False when it could not be written.
+  bool write_checkpoint(Now now);
   void write_rejected();
   void note_pause(Now now);
   void publish(Now now);
@@ -85,8 +84,10 @@ class Core final : private Follower::SourceTaker {
   MonoTime rate_at_{};
   MonoTime next_scan_{};
   MonoTime next_checkpoint_{};
-  std::string checkpoint_;       // as last written
-  std::set<std::string> saved_;  // ids of the sources in it
+  std::string checkpoint_;          // as last written
+  std::set<std::string> saved_;     // ids of the sources in it
+  MonoTime checkpoint_retry_at_{};  // after a failure, not with every read
+  bool source_waits_ = false;       // for the checkpoint
   std::optional<MonoTime> paused_since_;
   bool pause_said_ = false;
   log::Every checkpoint_log_{std::chrono::seconds(30)};
@@ -96,6 +97,7 @@ class Core final : private Follower::SourceTaker {
   bool held_ = false;
   bool inputs_stopped_ = false;
   bool inputs_through_ = false;
+  bool source_waits_shown_ = false;
   std::optional<MonoTime> stopped_at_;
   Follower::Counts counts_;
   std::uint64_t generated_shown_ = 0;

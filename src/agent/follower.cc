@@ -14,7 +14,7 @@ using runtime::FileStatus;
 using runtime::FileType;
 using runtime::Path;
 
-constexpr int kDepth = 3;
+constexpr int kDepth = 3;        // levels of directories below an input
 constexpr Bytes kJudged = 4096;  // first bytes that tell text from binary
 constexpr Duration kSoonest = std::chrono::milliseconds(2);
 constexpr Duration kLatest = std::chrono::milliseconds(250);
@@ -110,6 +110,8 @@ void Follower::find_in(const Path& directory, int depth, Visited& visited, std::
     const Path path = directory / entry.name;
     if (entry.type == FileType::kDirectory && depth > 0) {
       find_in(path, depth - 1, visited, found, skipped);
+    } else if (entry.type == FileType::kDirectory) {
+      skipped.deep.insert(path.string());
     } else if (entry.type == FileType::kRegular) {
       if (is_compressed(path)) {
         skipped.compressed.insert(path.string());
@@ -172,20 +174,25 @@ void Follower::find_missed(const Path& path, const FileStatus* status, std::vect
 }
 
 bool Follower::is_text(const Path& path, const FileStatus& status, Skipped& skipped) {
-  const auto key = std::pair(status.device, status.inode);
-  auto judged = judged_.find(key);
-  if (judged == judged_.end()) {
+  // The number of an inode is given again, and what was binary may be rewritten. Text stays text, whatever holes it
+  // gets.
+  const std::int64_t birth = status.birth.time_since_epoch().count();
+  Judged& judged = judged_[key_of(status)];
+  const bool same_file = judged.birth == 0 || birth == 0 || judged.birth == birth;
+  const bool unchanged = judged.size == status.size && judged.modified == status.modified;
+  if (!same_file || (!judged.text && !unchanged)) {
     const auto file = files_.open(path, runtime::OpenMode::kRead);
     std::string head(kJudged, '\0');
     const auto got = file ? (*file)->read_at(0, std::as_writable_bytes(std::span(head))) : tl::unexpected(file.error());
     if (!got) {
       skipped.unreadable.insert(path.string());
+      judged_.erase(key_of(status));
       return false;
     }
-    judged = judged_.emplace(key, !looks_binary(std::string_view(head).substr(0, *got))).first;
+    judged = {!looks_binary(std::string_view(head).substr(0, *got)), birth, status.size, status.modified};
   }
-  if (!judged->second) skipped.binary.insert(path.string());
-  return judged->second;
+  if (!judged.text) skipped.binary.insert(path.string());
+  return judged.text;
 }
 
 // One line for all that is new.
@@ -201,6 +208,7 @@ void Follower::note_skipped(Skipped skipped) {
   add(skipped.compressed, skipped_said_.compressed, "compressed");
   add(skipped.unreadable, skipped_said_.unreadable, "unreadable");
   add(skipped.own, skipped_said_.own, "of weir's own");
+  add(skipped.deep, skipped_said_.deep, "more than three levels below an input");
   if (!text.empty()) log::info("not followed: {}", text);
   skipped_said_ = std::move(skipped);
 }
@@ -220,6 +228,7 @@ Result<void> Follower::open(std::vector<FileMark> marks, MonoTime now) {
   }
   earlier_ = std::move(marks);
   for (const FileMark& mark : earlier_) {
+    judged_[{mark.device, mark.inode}] = {.text = true, .birth = mark.birth};
     for (const Path& path : settings_.paths) {
       // What had the name may have been renamed before the mark was written.
       if (path != mark.path && !is_rotated_from(mark.path, path)) continue;
@@ -475,7 +484,11 @@ bool Follower::read(MonoTime now, std::string& buffer, SourceTaker& taker) {
     FollowedFile& file = *open_[index];
     if (file.next_look > now) continue;
     file.had_turn = true;
-    taker.source(file.source());
+    if (!taker.source(file.source())) {
+      file.look_period = kLatest;
+      file.next_look = now + kLatest;
+      continue;
+    }
     const std::uint64_t before = file.unread();
     const auto outcome = file.read(now, buffer, taker);
     bool over = false;

@@ -28,12 +28,12 @@ class Follower {
   /// Looks for new and rotated files. Cheap when nothing changed.
   void scan(MonoTime now);
 
-  /// Reads every file whose turn it is, one buffer each, until the taker has no room; `taker_of` is told the source of
-  /// what comes. False when there was no room.
   class SourceTaker : public EntryTaker {
    public:
-    virtual void source(const std::shared_ptr<Source>& source) = 0;
+    /// What comes next is of this source. False: nothing of it may come yet.
+    virtual bool source(const std::shared_ptr<Source>& source) = 0;
   };
+  /// Reads every file whose turn it is, one buffer each, until the taker has no room. False when there was none.
   bool read(MonoTime now, std::string& buffer, SourceTaker& taker);
   /// When a file is due to be looked at again.
   MonoTime next_look() const;
@@ -69,7 +69,7 @@ class Follower {
     bool looked = false;       // `beside` is known
   };
   struct Skipped {
-    std::set<std::string> compressed, binary, unreadable, own;
+    std::set<std::string> compressed, binary, unreadable, own, deep;
   };
 
   std::vector<Found> find(Skipped& skipped);
@@ -104,7 +104,14 @@ class Follower {
     std::optional<MonoTime> gone_since;  // no directory names it since then
   };
   std::map<FileKey, Closed> closed_;
-  std::map<FileKey, bool> judged_;  // true if text
+  /// Whether it was text, when it was looked at.
+  struct Judged {
+    bool text = false;
+    std::int64_t birth = 0;  // 0: of any
+    std::uint64_t size = 0;
+    WallTime modified{};
+  };
+  std::map<FileKey, Judged> judged_;
   /// What the last scan saw.
   struct Seen {
     std::set<FileKey> files;

@@ -158,14 +158,14 @@ TEST(Agent, HeldWatchesFilesAndReadsNothing) {
   world.lines("/log/app.log", 10, 20);
   world.run(2s);
   EXPECT_EQ(world.agent->stats().read, 0u);
-  EXPECT_TRUE(world.agent->stats().stuck);
+  EXPECT_EQ(world.agent->stats().stuck, "no broker answered");
   ASSERT_TRUE(world.files.rename("/log/app.log", "/log/app.log.2"));
   world.lines("/log/app.log", 20, 30);
   world.run(2s);
   world.agent->release();
   world.run(2s);
   world.expect_lines(30);
-  EXPECT_FALSE(world.agent->stats().stuck);
+  EXPECT_EQ(world.agent->stats().stuck, "");
 }
 
 TEST(Agent, TruncatedInPlaceIsReadAgainFromItsStart) {
@@ -313,6 +313,35 @@ TEST(Agent, DeletedFilesAreReadToTheEndOrGivenUpAboveTheLimitAndSaid) {
       world.expect_lines(next);
     }
   }
+}
+
+TEST(Agent, WhatWasBinaryIsLookedAtAgainWhenItHasChanged) {
+  World world;
+  world.settings.paths = {"/log"};
+  world.append("/log/zeros.log", std::string(100, '\0'));
+  world.start();
+  world.run(3s);
+  EXPECT_TRUE(world.records().empty());
+  world.rewrite("/log/zeros.log", "line 0\nline 1\n");  // the same inode, as a new file may have too
+  world.run(3s);
+  world.expect_lines(2);
+}
+
+TEST(Agent, AFileThatWasFollowedIsNotJudgedAgain) {
+  World world;
+  world.settings.paths = {"/log"};
+  world.append("/log/app.log", "line 0\n");
+  world.start();
+  world.run(3s);
+  // A writer that does not append makes a hole in a file that was truncated under it.
+  world.rewrite("/log/app.log", std::string(5000, '\0') + "\nline 1\n");
+  world.run(3s);
+  EXPECT_EQ(world.records().size(), 3u);
+  world.agent->stop(1s);
+  world.start();
+  world.append("/log/app.log", "line 2\n");
+  world.run(3s);
+  EXPECT_EQ(world.messages().back(), "line 2");
 }
 
 }  // namespace

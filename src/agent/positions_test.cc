@@ -1,6 +1,7 @@
 // Positions move after the acknowledgement and not before: stops, kills, and anything in any order.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <unistd.h>
 
 #include <map>
 #include <set>
@@ -154,6 +155,52 @@ RC_GTEST_PROP(Agent, NothingIsLostAndOrderIsKeptWhateverHappens, ()) {
   for (const auto& entry : distinct) seen.insert(entry.second);
   RC_ASSERT(distinct.size() == std::size_t(next));
   RC_ASSERT(seen.size() == std::size_t(next));
+}
+
+// Sent under an id that is on no disk they could not be told from others after a crash.
+TEST(Agent, NothingOfANewFileIsSentBeforeItsIdIsKept) {
+  World world;
+  world.settings.paths = {"/log"};
+  world.append("/log/known.log", "line 0\n");
+  world.start();
+  world.run(2s);
+  world.append("/log/known.log", "line 1\n");
+  world.append("/log/new.log", "line 2\nline 3\n");
+  world.files.set_free_space(0);
+  world.run(3s);
+  EXPECT_EQ(world.messages(), (std::vector<std::string>{"line 0", "line 1"})) << "what is known goes on";
+  for (int i = 0; i < 10; ++i) {
+    world.run(30ms);
+    EXPECT_EQ(world.agent->stats().stuck, "the checkpoint could not be written");
+  }
+  world.files.set_free_space(std::nullopt);
+  world.run(3s);
+  EXPECT_EQ(world.agent->stats().stuck, "");
+  world.expect_lines(4);
+  world.kill();
+  world.start();
+  world.run(3s);
+  std::set<std::pair<std::string, std::string>> places;
+  for (const auto& record : world.records()) places.emplace(header(record, "weir.source"), header(record, "weir.pos"));
+  EXPECT_EQ(places.size(), 4u);
+}
+
+TEST(Agent, WhatIsReadFromStandardInputNeedsNone) {
+  World world;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  world.settings.paths = {"/log"};
+  world.settings.standard_input = true;
+  world.settings.input_descriptor = ends[0];
+  world.append("/log/new.log", "line 1\n");
+  world.files.set_free_space(0);
+  world.start();
+  ASSERT_EQ(write(ends[1], "line 0\n", 7), 7);
+  world.run(2s);
+  EXPECT_EQ(world.messages(), std::vector<std::string>{"line 0"});
+  world.agent.reset();
+  close(ends[0]);
+  close(ends[1]);
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ void run(const Options& options, Exit& exit) {
   if (run.http) {
     agent.expose(metrics, producer_settings.client_id);
     auto served = serve_metrics(*run.http, metrics, [&agent]() -> Result<void> {
-      if (agent.stats().stuck) return fail(ErrorKind::kUnavailable, "no broker answers");
+      if (const std::string stuck = agent.stats().stuck; !stuck.empty()) return fail(ErrorKind::kUnavailable, stuck);
       return {};
     });
     if (!served) return exit.fail(served.error());
@@ -161,15 +161,15 @@ void run(const Options& options, Exit& exit) {
 
   const bool ends_by_itself = settings.once || settings.standard_input;
   Patience patience(run.end.drain);
-  bool gave_up = false;
+  std::string gave_up;
   std::function<void()> each_second = [&] {
     line.show(status_line(agent.stats()));
     loop.call_after(1s, each_second);
   };
   std::function<void()> look_for_end = [&] {
     if (agent.ended()) return loop.stop();
-    gave_up = ends_by_itself && patience.is_over(loop.now().mono, agent.stats().stuck);
-    if (gave_up) return loop.stop();
+    if (ends_by_itself) gave_up = patience.given_up(loop.now().mono, agent.stats().stuck);
+    if (!gave_up.empty()) return loop.stop();
     loop.call_after(20ms, look_for_end);
   };
   loop.call_after(1s, each_second);
@@ -178,7 +178,7 @@ void run(const Options& options, Exit& exit) {
   loop.run();
 
   topic_maker.reset();
-  agent.stop(gave_up ? Duration::zero() : run.end.drain);
+  agent.stop(!gave_up.empty() ? Duration::zero() : run.end.drain);
   if (directives) directives->stop();
   if (progress) progress->stop();
   page.reset();

@@ -140,13 +140,13 @@ Result<End> read_end(const EndOptions& options) {
   return end;
 }
 
-bool Patience::is_over(MonoTime now, bool stuck) {
-  if (!stuck) {
+std::string Patience::given_up(MonoTime now, const std::string& stuck) {
+  if (stuck.empty()) {
     since_.reset();
-    return false;
+    return "";
   }
   if (!since_) since_ = now;
-  return now - *since_ >= limit_;
+  return now - *since_ >= limit_ ? stuck : "";
 }
 
 void print_settings(const char* client, const std::vector<SettingInForce>& settings) {

@@ -64,7 +64,8 @@ Result<End> read_end(const EndOptions& options);
 class Patience {
  public:
   explicit Patience(Duration limit) : limit_(limit) {}
-  bool is_over(MonoTime now, bool stuck);
+  /// `stuck`: why nothing can move, or empty. The same when that has been so for too long, else empty.
+  std::string given_up(MonoTime now, const std::string& stuck);
 
  private:
   Duration limit_;

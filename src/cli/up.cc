@@ -110,15 +110,15 @@ void run(const Options& options, Exit& exit) {
                      running.broker_address(), running.page_address()));
 
   Patience patience(end.drain);
-  bool gave_up = false;
+  std::string gave_up;
   std::function<void()> each_second = [&] {
     line.show(pipeline::status_line(running.tick(loop.now().mono)));
     loop.call_after(1s, each_second);
   };
   std::function<void()> look_for_end = [&] {
     if (running.failed() || (ends_by_itself && running.ended())) return loop.stop();
-    gave_up = ends_by_itself && patience.is_over(loop.now().mono, running.stuck());
-    if (gave_up) return loop.stop();
+    if (ends_by_itself) gave_up = patience.given_up(loop.now().mono, running.stuck());
+    if (!gave_up.empty()) return loop.stop();
     loop.call_after(20ms, look_for_end);
   };
   loop.call_after(1s, each_second);
@@ -128,7 +128,7 @@ void run(const Options& options, Exit& exit) {
 
   const std::optional<Error> failed = running.failed();
   const pipeline::Report report =
-      running.finish(failed || gave_up ? Duration::zero() : end.drain,
+      running.finish(failed || !gave_up.empty() ? Duration::zero() : end.drain,
                      [&](const pipeline::Status& status) { line.show("draining: " + pipeline::status_line(status)); });
   line.end();
   if (options.end.json) {

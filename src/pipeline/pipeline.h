@@ -55,8 +55,8 @@ class Pipeline {
   Status tick(MonoTime now);
   /// Every input has ended and everything read has been acknowledged.
   bool ended() const { return agent_->ended(); }
-  /// Nothing can move: no broker answers.
-  bool stuck() const { return agent_->stats().stuck; }
+  /// Empty, or why nothing can move.
+  std::string stuck() const { return agent_->stats().stuck; }
   /// Set when a part has stopped by itself and the pipeline cannot go on.
   std::optional<Error> failed() const;
 

@@ -99,9 +99,9 @@ std::vector<std::string> loss_lines(const metrics::Reasons& shed, const metrics:
   return lines;
 }
 
-std::string left_behind(std::uint64_t in_memory, bool gave_up, Duration drain, Bytes unread) {
-  if (in_memory == 0 && !gave_up) return "";
-  std::string text = in_memory == 0 ? fmt::format("no broker answered within {}", format_duration(drain))
+std::string left_behind(std::uint64_t in_memory, std::string_view gave_up, Duration drain, Bytes unread) {
+  if (in_memory == 0 && gave_up.empty()) return "";
+  std::string text = in_memory == 0 ? fmt::format("{} within {}", gave_up, format_duration(drain))
                                     : fmt::format("{} {} read and not acknowledged within {}", grouped(in_memory),
                                                   in_memory == 1 ? "entry" : "entries", format_duration(drain));
   if (unread > 0) text += fmt::format(", {} not read", format_size(unread));

@@ -54,9 +54,9 @@ std::string to_json(const sink::SinkStats& stats);
 /// raise max.request.size)".
 std::vector<std::string> loss_lines(const metrics::Reasons& shed, const metrics::Reasons& rejected,
                                     Bytes max_request_size);
-/// What an end left unacknowledged; empty when nothing. `gave_up`: no broker answered, so the end came early. `unread`:
-/// bytes that should have been read.
-std::string left_behind(std::uint64_t in_memory, bool gave_up, Duration drain, Bytes unread = 0);
+/// What an end left unacknowledged; empty when nothing. `gave_up`: why the end came early, if it did: "no broker
+/// answered". `unread`: bytes that should have been read.
+std::string left_behind(std::uint64_t in_memory, std::string_view gave_up, Duration drain, Bytes unread = 0);
 /// What was not read as it stood: long lines, bytes gone from files. No line for nothing.
 std::vector<std::string> damage_lines(std::uint64_t long_lines, const agent::AgentSettings& settings,
                                       const metrics::Reasons& lost_bytes);

@@ -43,12 +43,12 @@ TEST(ReportTest, LossesAreExplainedWithTheirRemedy) {
 
 TEST(ReportTest, WhatAnEndLeavesBehindIsSaidOnlyWhenThereIsSomething) {
   using std::chrono::seconds;
-  EXPECT_EQ(left_behind(0, false, seconds(20), 100), "");
-  EXPECT_EQ(left_behind(0, true, seconds(20)),
+  EXPECT_EQ(left_behind(0, "", seconds(20), 100), "");
+  EXPECT_EQ(left_behind(0, "no broker answered", seconds(20)),
             "no broker answered within 20s; what is in files is read again at the next start");
-  EXPECT_EQ(left_behind(1, false, seconds(20)),
+  EXPECT_EQ(left_behind(1, "", seconds(20)),
             "1 entry read and not acknowledged within 20s; what is in files is read again at the next start");
-  EXPECT_EQ(left_behind(2000, true, seconds(5), 2048),
+  EXPECT_EQ(left_behind(2000, "no broker answered", seconds(5), 2048),
             "2,000 entries read and not acknowledged within 5s, 2KiB not read; what is in files is read again at the "
             "next start");
 }
