@@ -20,7 +20,7 @@ TEST(Agent, DirectoryMeansItsTextFiles) {
   world.append("/log/app.log", "text\n");
   world.append("/log/nginx/access.log", "deep\n");
   world.append("/log/old.log.2.gz", "compressed\n");
-  world.append("/log/wtmp", std::string("\x07\0\0\0binary\n", 12));
+  world.append("/log/wtmp", std::string("\x07\0\0\0binary\n", 11));
   world.append("/log/weir/own.log", "own\n");
   world.append("/log/empty.log", "");
   world.start();
