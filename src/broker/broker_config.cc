@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
+#include <string>
 
 #include "broker/properties.h"
 #include "broker/settings.h"
@@ -12,6 +12,8 @@
 
 namespace weir::broker {
 namespace {
+
+constexpr Bytes kMaxFile = kMiB;
 
 std::string_view trim(std::string_view s) {
   const auto first = s.find_first_not_of(" \t\r\f");
@@ -74,10 +76,12 @@ Result<void> BrokerConfig::load(const std::string& path) {
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) return fail(ErrorKind::kNotFound, fmt::format("{}: cannot be read; check the path of --config", path));
-  std::ostringstream text;
-  text << in.rdbuf();
+  std::string content(kMaxFile + 1, '\0');
+  in.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(static_cast<std::size_t>(in.gcount()));
   if (in.bad()) return fail(ErrorKind::kIo, fmt::format("{}: cannot be read", path));
-  const std::string_view content = text.view();
+  if (content.size() > kMaxFile)
+    return fail(ErrorKind::kInvalid, fmt::format("{}: larger than 1 MiB, which no config file is", path));
   if (const auto what = not_properties(content, path); !what.empty()) {
     return fail(ErrorKind::kInvalid, fmt::format("{}: {} a server.properties: one name=value a line", path, what));
   }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "runtime/event_loop.h"
 #include "runtime/process.h"
 #include "runtime/signals.h"
@@ -71,9 +72,9 @@ void add_broker(CLI::App& app, Exit& exit) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "broker", "Runs the embedded single-node broker; prints `ready HOST:PORT in N ms` to stdout once it serves");
-  command->add_option("--data", options->data, "Where the logs are (log.dirs)");
-  command->add_option("--listen", options->listen, "HOST:PORT to listen on (listeners); port 0 takes a free one");
-  command->add_option("--config", options->config, "A server.properties with Kafka's names");
+  add_text(*command, "--data", options->data, "Where the logs are (log.dirs)");
+  add_text(*command, "--listen", options->listen, "HOST:PORT to listen on (listeners); port 0 takes a free one");
+  add_text(*command, "--config", options->config, "A server.properties with Kafka's names");
   command->add_option("--set", options->settings, "One setting, name=value; may be repeated")->allow_extra_args(false);
   command->callback([options, &exit] { run(*options, exit); });
 }
