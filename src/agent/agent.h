@@ -116,6 +116,9 @@ struct AgentStats {
   metrics::AgentTally tally() const { return {read, acked, spooled, in_memory, shed, rejected}; }
 };
 
+/// Why `path`, a pipe or a socket, is no input, and what to do instead.
+std::string not_a_file(const std::filesystem::path& path);
+
 class Core;
 
 class Agent {

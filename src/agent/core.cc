@@ -247,7 +247,10 @@ bool Core::write_checkpoint(Now now) {
   const std::vector<FileMark> marks = follower_.marks();
   write_rejected();  // the positions may have passed them, and nobody reads them again
   std::string text = to_json(marks);
-  if (text == checkpoint_) return true;
+  if (text == checkpoint_) {
+    source_waits_ = false;  // what waited is gone
+    return true;
+  }
   // An old checkpoint is safe: it sends again what is already there, and the store drops it.
   if (const auto done = files_.replace(checkpoint_path(settings_), as_bytes(text)); !done) {
     if (checkpoint_log_.allow(now.mono)) {

@@ -30,11 +30,6 @@ bool is_compressed(const Path& path) {
 
 FileKey key_of(const FileStatus& status) { return {status.device, status.inode}; }
 
-std::string not_a_file(const Path& path) {
-  return fmt::format("{} is neither a file nor a directory; to read a pipe, say --input - < {}", path.string(),
-                     path.string());
-}
-
 /// "app.log.1", "app.log-20260101.log": a name that rotation makes of "app.log", in the same directory.
 bool is_rotated_from(const Path& path, const Path& original) {
   const std::string name = path.filename().string();
@@ -57,6 +52,10 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > 3 ? text + ", ..." : text;
 }
 }  // namespace
+
+std::string not_a_file(const Path& path) {
+  return fmt::format("{0} is neither a file nor a directory; to read a pipe, say --input - < {0}", path.string());
+}
 
 // ---- Finding -------------------------------------------------------------------------------------------------------
 

@@ -185,6 +185,23 @@ TEST(Agent, NothingOfANewFileIsSentBeforeItsIdIsKept) {
   EXPECT_EQ(places.size(), 4u);
 }
 
+TEST(Agent, ANewFileThatIsGoneBeforeItsIdIsKeptHoldsNothingUp) {
+  World world;
+  world.settings.paths = {"/log"};
+  world.settings.deleted_limit = 0;  // else it is held and read when it can be
+  world.append("/log/known.log", "line 0\n");
+  world.start();
+  world.run(2s);
+  world.append("/log/new.log", "line 1\n");
+  world.files.set_free_space(0);
+  world.run(3s);
+  EXPECT_NE(world.agent->stats().stuck, "");
+  ASSERT_TRUE(world.files.remove("/log/new.log"));
+  world.run(60s, 100ms);
+  EXPECT_EQ(world.agent->stats().stuck, "");
+  world.expect_lines(1);
+}
+
 TEST(Agent, WhatIsReadFromStandardInputNeedsNone) {
   World world;
   int ends[2];

@@ -106,9 +106,7 @@ Result<void> read_inputs(const InputOptions& options, bool bounded, agent::Agent
   for (const auto& path : agent.paths) {
     const auto status = runtime::posix_file_system().status(path);
     if (!status || status->type != runtime::FileType::kOther) continue;
-    return fail(ErrorKind::kInvalid,
-                fmt::format("--input: {0} is neither a file nor a directory; to read a pipe, say --input - < {0}",
-                            path.string()));
+    return fail(ErrorKind::kInvalid, "--input: " + agent::not_a_file(path));
   }
   if (agent.standard_input && (::fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE) == O_WRONLY)
     return fail(ErrorKind::kInvalid, "--input -: standard input is closed");

@@ -25,6 +25,7 @@ class Usage(Case):
                 (["up", "--data", ""], ["--data", "must not be empty"]),
                 (["broker", "--data", ""], ["--data", "must not be empty"]),
                 (["broker", "--listen", ""], ["--listen", "must not be empty"]),
+                (["broker", "--config", ""], ["--config", "must not be empty"]),
                 (["broker", "--config", "/dev/zero"], ["/dev/zero", "larger than 1 MiB"]),
                 (["up", "--bootstrap", ""], ["--bootstrap", "must not be empty"]),
                 (["up", "--bootstrap", "a b:1"], ["--bootstrap", "HOST:PORT"]),
